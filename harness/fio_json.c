@@ -1,0 +1,196 @@
+/* Reading fio's JSON. Starts no fio; what it could not mean is refused, never guessed. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "harness/fio.h"
+
+#define VERSION_MIN    3 /* before it, latencies were in microseconds */
+#define ATTEMPTS_MAX   64
+#define KIB	       1024u
+#define RUNTIME_MS_MIN 100 /* below it, rates are rounding */
+
+static int bad(struct wp_error *error, const char *text)
+{
+	return wp_error_set(error, WP_EXIT_CONTENT, "fio's output: %s", text);
+}
+
+/* The last whole object with "jobs" that starts a line: whatever is printed around it. */
+static json_t *find_document(const char *text, size_t size)
+{
+	json_t *found = NULL;
+	unsigned attempts = 0;
+
+	for (size_t at = 0; at < size && attempts < ATTEMPTS_MAX; at++) {
+		json_error_t ignored;
+		json_t *document;
+
+		if (text[at] != '{' || (at && text[at - 1] != '\n'))
+			continue;
+		attempts++;
+		document = json_loadb(text + at, size - at, JSON_DISABLE_EOF_CHECK, &ignored);
+		if (!json_is_array(json_object_get(document, "jobs"))) {
+			json_decref(document);
+			continue;
+		}
+		json_decref(found);
+		found = document;
+		at += (size_t)ignored.position - 1;
+	}
+	return found;
+}
+
+/* What fio says when it says no JSON. */
+static int no_document(const char *text, size_t size, struct wp_error *error)
+{
+	size_t length = 0;
+
+	while (length < size && length < 200 && text[length] != '\n')
+		length++;
+	if (!length)
+		return bad(error, "nothing in it");
+	return wp_error_set(error, WP_EXIT_CONTENT, "fio's output: no whole JSON in it: %.*s",
+			    (int)length, text);
+}
+
+static int read_version(struct wp_fio_figures *figures, const json_t *document,
+			struct wp_error *error)
+{
+	const char *version = json_string_value(json_object_get(document, "fio version"));
+	const char *number = version && strncmp(version, "fio-", 4) == 0 ? version + 4 : NULL;
+
+	if (!number || !isdigit((unsigned char)*number))
+		return bad(error, "no \"fio version\"");
+	if (strtol(number, NULL, 10) < VERSION_MIN)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT,
+				    "%.30s is too old: fio %d or later is needed", version,
+				    VERSION_MIN);
+	snprintf(figures->version, sizeof(figures->version), "%.31s", version);
+	return 0;
+}
+
+/* Whole numbers and reals; false unless it is a number of at least 0. */
+static bool number_of(const json_t *object, const char *key, double *number)
+{
+	json_t *value = json_object_get(object, key);
+
+	if (!json_is_number(value))
+		return false;
+	*number = json_number_value(value);
+	return *number >= 0 && *number < 9e18;
+}
+
+static uint64_t count_or_0(const json_t *object, const char *key, uint64_t factor)
+{
+	double number;
+
+	return number_of(object, key, &number) && number * (double)factor < 9e18
+		   ? (uint64_t)(number * (double)factor)
+		   : 0;
+}
+
+static void read_latency(struct wp_fio_latency *latency, const json_t *object)
+{
+	const json_t *percentile = json_object_get(object, "percentile");
+	double ignored;
+
+	latency->known = number_of(percentile, "50.000000", &ignored) &&
+			 number_of(percentile, "99.000000", &ignored) &&
+			 number_of(percentile, "99.900000", &ignored) &&
+			 number_of(object, "max", &ignored);
+	if (!latency->known)
+		return;
+	latency->max = count_or_0(object, "max", 1);
+	latency->p50 = count_or_0(percentile, "50.000000", 1);
+	latency->p99 = count_or_0(percentile, "99.000000", 1);
+	latency->p99_9 = count_or_0(percentile, "99.900000", 1);
+	/* Percentiles are the upper edges of fio's buckets and may lie above its maximum. */
+	latency->p50 = latency->p50 < latency->max ? latency->p50 : latency->max;
+	latency->p99 = latency->p99 < latency->max ? latency->p99 : latency->max;
+	latency->p99_9 = latency->p99_9 < latency->max ? latency->p99_9 : latency->max;
+}
+
+static int read_direction(struct wp_fio_direction *direction, const json_t *job, const char *key,
+			  struct wp_error *error)
+{
+	const json_t *object = json_object_get(job, key);
+	double bytes, runtime_ms, rate, expected;
+
+	if (!number_of(object, "io_bytes", &bytes) || !number_of(object, "runtime", &runtime_ms) ||
+	    !number_of(object, "bw_bytes", &rate))
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "fio's output: \"%s\" lacks io_bytes, runtime or bw_bytes",
+				    key);
+	direction->bytes = (uint64_t)bytes;
+	direction->runtime_ms = (uint64_t)runtime_ms;
+	direction->bytes_per_s = (uint64_t)rate;
+	if (!direction->bytes)
+		return 0;
+	/* Three figures, one of them to spare: a change of units would show. */
+	expected = runtime_ms > 0 ? bytes / runtime_ms * 1000 : 0;
+	if (runtime_ms < RUNTIME_MS_MIN || rate < 0.9 * expected || rate > 1.1 * expected)
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "fio's output: \"%s\" does not add up: %.0f bytes in %.0f ms "
+				    "are not %.0f bytes a second",
+				    key, bytes, runtime_ms, rate);
+	direction->bytes_per_s_min = count_or_0(object, "bw_min", KIB);
+	direction->bytes_per_s_max = count_or_0(object, "bw_max", KIB);
+	direction->bytes_per_s_deviation = count_or_0(object, "bw_dev", KIB);
+	read_latency(&direction->completion, json_object_get(object, "clat_ns"));
+	if (!direction->completion.known)
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "fio's output: \"%s\" has no clat_ns with percentiles", key);
+	return 0;
+}
+
+static int read_job(struct wp_fio_figures *figures, const json_t *job, struct wp_error *error)
+{
+	const json_t *steady = json_object_get(job, "steadystate");
+	json_t *fault = json_object_get(job, "error");
+
+	if (!json_is_integer(fault))
+		return bad(error, "the job does not say whether it failed");
+	if (json_integer_value(fault))
+		return wp_error_set(error, WP_EXIT_CONTENT, "fio's job failed: %s",
+				    strerror((int)json_integer_value(fault)));
+	if (read_direction(&figures->read, job, "read", error) != 0 ||
+	    read_direction(&figures->write, job, "write", error) != 0)
+		return -1;
+	if (!figures->read.bytes && !figures->write.bytes)
+		return bad(error, "the job moved no byte");
+	read_latency(&figures->flush, json_object_get(json_object_get(job, "sync"), "lat_ns"));
+	figures->steady_asked = json_is_object(steady);
+	figures->steady = json_integer_value(json_object_get(steady, "attained")) == 1;
+	return 0;
+}
+
+static int read_document(struct wp_fio_figures *figures, const json_t *document, const char *name,
+			 struct wp_error *error)
+{
+	const json_t *jobs = json_object_get(document, "jobs");
+	const char *found = json_string_value(json_object_get(json_array_get(jobs, 0), "jobname"));
+
+	if (read_version(figures, document, error) != 0)
+		return -1;
+	if (json_array_size(jobs) != 1 || !found || strcmp(found, name) != 0)
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "fio's output: not of one job \"%s\", but of %zu, \"%.40s\"",
+				    name, json_array_size(jobs), found ? found : "");
+	return read_job(figures, json_array_get(jobs, 0), error);
+}
+
+int wp_fio_parse(struct wp_fio_figures *figures, const char *text, size_t size, const char *name,
+		 struct wp_error *error)
+{
+	json_t *document = find_document(text, size);
+	int result;
+
+	memset(figures, 0, sizeof(*figures));
+	if (!document)
+		return no_document(text, size, error);
+	result = read_document(figures, document, name, error);
+	json_decref(document);
+	return result;
+}
