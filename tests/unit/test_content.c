@@ -1,0 +1,108 @@
+/*
+ * Content and checksums of chunks: each argument counts, at every length, and
+ * bytes that differ anywhere are seen.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "pager/content.h"
+#include "pager/limits.h"
+
+#define MOST 200u
+
+static void every_byte_is_compared(void **state)
+{
+	unsigned char bytes[MOST + 1];
+
+	(void)state;
+	for (size_t length = 0; length <= MOST; length++) {
+		memset(bytes, 0xee, sizeof(bytes));
+		wp_content_fill(bytes, length, 7, 3, 2);
+		assert_int_equal(bytes[length], 0xee);
+		assert_true(wp_content_equals(bytes, length, 7, 3, 2));
+		for (size_t at = 0; at < length; at++) {
+			bytes[at] ^= 1;
+			assert_false(wp_content_equals(bytes, length, 7, 3, 2));
+			bytes[at] ^= 1;
+		}
+	}
+}
+
+static void content_depends_on_all_of_it(void **state)
+{
+	unsigned char bytes[64], again[64];
+
+	(void)state;
+	wp_content_fill(bytes, sizeof(bytes), 7, 3, 2);
+	/* A longer one begins with the shorter one, and no 32 bytes come twice. */
+	wp_content_fill(again, 33, 7, 3, 2);
+	assert_memory_equal(bytes, again, 33);
+	assert_memory_not_equal(bytes, bytes + 32, 32);
+	assert_false(wp_content_equals(bytes, sizeof(bytes), 8, 3, 2));
+	assert_false(wp_content_equals(bytes, sizeof(bytes), 7, 4, 2));
+	assert_false(wp_content_equals(bytes, sizeof(bytes), 7, 3, 1));
+	assert_false(wp_content_equals(bytes, sizeof(bytes), 7, 2, 3));
+}
+
+/* Right bytes of the wrong block, of an older generation or from the wrong place. */
+static void checksums_depend_on_all_of_it(void **state)
+{
+	static const uint32_t others[][3] = {{6, 1, 2}, {5, 0, 2}, {5, 2, 2}, {5, 1, 3}, {1, 5, 2},
+					     {2, 1, 5}, {5, 2, 1}, {4, 1, 2}, {5, 3, 2}};
+	unsigned char bytes[MOST];
+	uint64_t checksum;
+
+	(void)state;
+	wp_content_fill(bytes, sizeof(bytes), 7, 5, 2);
+	checksum = wp_content_checksum(bytes, sizeof(bytes), 5, 1, 2);
+	assert_true(checksum == wp_content_checksum(bytes, sizeof(bytes), 5, 1, 2));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_true(checksum != wp_content_checksum(bytes, sizeof(bytes), others[i][0],
+							    others[i][1], others[i][2]));
+	for (size_t at = 0; at < sizeof(bytes); at++) {
+		bytes[at] ^= 0x80;
+		assert_true(checksum != wp_content_checksum(bytes, sizeof(bytes), 5, 1, 2));
+		bytes[at] ^= 0x80;
+	}
+	assert_true(checksum != wp_content_checksum(bytes, sizeof(bytes) - 1, 5, 1, 2));
+}
+
+static void a_block_is_its_chunks(void **state)
+{
+	static unsigned char bytes[3 * WP_CHUNK_BYTES], chunk[WP_CHUNK_BYTES];
+	const size_t last = 1000;
+
+	(void)state;
+	/* Whole chunks and a short one. */
+	wp_content_fill_block(bytes, 2 * WP_CHUNK_BYTES + last, 3, 7, 9);
+	for (uint32_t i = 0; i < 3; i++) {
+		size_t length = i < 2 ? WP_CHUNK_BYTES : last;
+
+		wp_content_fill(chunk, length, 7, 9, i);
+		assert_memory_equal(bytes + (size_t)i * WP_CHUNK_BYTES, chunk, length);
+	}
+	assert_int_equal(bytes[2 * WP_CHUNK_BYTES + last], 0);
+	/* The virtual world's: little of each chunk. */
+	memset(bytes, 0, 200);
+	wp_content_fill_block(bytes, 3 * 40, 3, 7, 9);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(wp_content_equals(bytes + (size_t)i * 40, 40, 7, 9, i));
+	assert_int_equal(bytes[120], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_byte_is_compared),
+	    cmocka_unit_test(content_depends_on_all_of_it),
+	    cmocka_unit_test(checksums_depend_on_all_of_it),
+	    cmocka_unit_test(a_block_is_its_chunks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
