@@ -50,7 +50,7 @@ void wp_replay_world_close(struct wp_replay_world *opened);
 /*
  * What is in flight was not answered and will not be: the limit is undone, so that
  * nothing of the run outlives it but memory that the kernel may still write to.
- * Returns whether all of it was withheld by injected faults; then, and only then,
+ * Returns whether injected faults hold all of it back; then, and only then,
  * the world may be closed.
  */
 bool wp_replay_world_give_up(struct wp_replay_world *opened, uint32_t in_flight);

@@ -351,7 +351,7 @@ uint32_t wp_port_fault_withheld(const struct wp_port *port)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < fault->config.capacity; i++)
-		count += fault->slots[i].hold == HOLD_NEVER;
+		count += fault->slots[i].hold == HOLD_UNTIL || fault->slots[i].hold == HOLD_NEVER;
 	return count;
 }
 

@@ -27,7 +27,10 @@ int wp_port_fault_open(struct wp_port **port, struct wp_port *next, struct wp_cl
 /* Faults that have struck so far. */
 uint64_t wp_port_fault_struck(const struct wp_port *port);
 
-/* Requests that were taken and will not be answered; closing forgets them. */
+/*
+ * Requests that were taken, that the port behind does not have (any more), and that are answered
+ * late or never; closing forgets them.
+ */
 uint32_t wp_port_fault_withheld(const struct wp_port *port);
 
 /* From now on nothing goes wrong; what was withheld is passed on at the next poll. */
