@@ -198,7 +198,7 @@ int wp_throttle_probe_limit(struct wp_throttle *throttle, struct wp_probe_source
 		if (error)
 			return error;
 		if (!counts_agree(counted, read) || within(figures->probe_bytes_per_s, asked) ||
-		    figures->device_limited)
+		    (figures->device_limited && figures->probe_bytes_per_s < asked))
 			break;
 	}
 	if (!counts_agree(counted, read))

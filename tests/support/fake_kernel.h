@@ -28,8 +28,10 @@
 #include "harness/kernel.h"
 #include "harness/probe.h"
 
-#define FAKE_V1 "/sys/fs/cgroup/blkio"
-#define FAKE_V2 "/sys/fs/cgroup/unified"
+#define FAKE_V1		 "/sys/fs/cgroup/blkio"
+#define FAKE_V2		 "/sys/fs/cgroup/unified"
+
+#define BUSY_BYTES_PER_S 100000000u
 
 struct fake_kernel {
 	struct wp_kernel kernel; /* first */
@@ -47,7 +49,10 @@ struct fake_kernel {
 	uint64_t drive_bytes_per_s;
 	uint64_t limit_bytes_per_s; /* in effect; 0: none */
 	bool limit_without_effect;
-	uint64_t slowed_to;  /* rate under the limit by other traffic; 0: none */
+	uint64_t slowed_to; /* rate under the limit by other traffic; 0: none */
+	/* Until then a busy moment: slow without a limit, and under one all that it held up at once
+	 */
+	uint64_t busy_until_ns;
 	const char *disk;    /* the disk that reads really go to */
 	uint64_t disk_bytes; /* read from it within the group */
 	uint64_t process_bytes;
@@ -284,13 +289,16 @@ static inline int fake_read(struct wp_probe_source *source, uint32_t bytes)
 	    (struct fake_kernel *)((char *)source - offsetof(struct fake_kernel, source));
 	uint64_t rate =
 	    fake->slowed_to && fake->limit_bytes_per_s ? fake->slowed_to : fake->limit_bytes_per_s;
-	bool limited = strstr(fake->group, "worldpager-") && rate && !fake->limit_without_effect;
+	bool in_group = strstr(fake->group, "worldpager-") && rate;
+	bool busy = fake->now_ns < fake->busy_until_ns;
+	bool limited = in_group && !fake->limit_without_effect && !busy;
+	uint64_t drive = busy && !in_group ? BUSY_BYTES_PER_S : fake->drive_bytes_per_s;
 
 	if (fake->now_ns - fake->idle_since_ns > 20000000 || !limited) {
 		fake->slice_start_ns = fake->now_ns;
 		fake->slice_bytes = 0;
 	}
-	fake->now_ns += (uint64_t)((__uint128_t)bytes * 1000000000u / fake->drive_bytes_per_s);
+	fake->now_ns += (uint64_t)((__uint128_t)bytes * 1000000000u / drive);
 	fake->slice_bytes += bytes;
 	if (limited && fake->slice_bytes > rate / 10) {
 		uint64_t due = fake->slice_start_ns +

@@ -83,6 +83,22 @@ static void test_slow_drive(void **state)
 	assert_true(figures.device_limited);
 }
 
+/* A busy moment makes a drive look slow, and what it held up look like a limit without effect. */
+static void test_busy_moment(void **state)
+{
+	struct wp_throttle_figures figures;
+	bool proven;
+
+	(void)state;
+	fake_mount_v1(&fake, false);
+	fake.busy_until_ns = 400000000u;
+	assert_string_equal(reason_of(WP_THROTTLE_AUTO, 64u << 20, RATE, &figures, &proven), "");
+	assert_true(proven);
+	assert_false(figures.device_limited);
+	assert_int_equal(figures.unthrottled_bytes_per_s, BUSY_BYTES_PER_S);
+	assert_in_range(figures.probe_bytes_per_s, RATE / 100 * 95, RATE / 100 * 105);
+}
+
 static void test_counter_in_the_run(void **state)
 {
 	struct wp_throttle_figures figures;
@@ -210,7 +226,7 @@ int main(void)
 	    OVER_TREE(test_other_traffic),	OVER_TREE(test_slow_drive),
 	    OVER_TREE(test_counter_in_the_run), OVER_TREE(test_above_the_limit),
 	    OVER_TREE(test_credit_is_marked),	OVER_TREE(test_large_rates),
-	    OVER_TREE(test_tiny_rates),
+	    OVER_TREE(test_tiny_rates),		OVER_TREE(test_busy_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
