@@ -10,6 +10,7 @@ import struct
 
 MAGIC = 0x6A736677736872
 FLUSH, FUA, DISCARD = 1, 2, 4
+JOURNAL_COMMIT = bytes.fromhex("c03b3998 00000002")  # of JBD2: magic, block type
 
 
 def entries(log):
@@ -38,49 +39,81 @@ def _read_at(log, at, length):
     return log.read(length)
 
 
+class Drive:
+    """An image, and the sectors written to it that it still owes: (position, bytes) by request."""
+
+    def __init__(self, image, unit_bytes):
+        self.image, self.unit_bytes = image, unit_bytes
+        self.owed = []
+
+    def write(self, at, data):
+        self.owed.append([(at + offset, data[offset:offset + self.unit_bytes])
+                          for offset in range(0, len(data), self.unit_bytes)])
+
+    def force(self, at, data):
+        """Durable at once, whatever was owed there before."""
+        end = at + len(data)
+        self.owed = [[(place, sector) for place, sector in sectors
+                      if place >= end or place + len(sector) <= at] for sectors in self.owed]
+        self.put(at, data)
+
+    def flush(self):
+        for sectors in self.owed:
+            for place, sector in sectors:
+                self.put(place, sector)
+        self.owed = []
+
+    def put(self, at, data):
+        self.image.seek(at)
+        self.image.write(data)
+
+
 class Cut:
     """What was left: figures for the report."""
 
     def __init__(self):
-        self.flushed = self.loose = self.lost_sectors = self.kept_sectors = 0
+        self.loose = self.lost_sectors = self.kept_sectors = 0
 
 
-def cut_power(log_path, image_path, random, forgotten_flushes=0):
+def is_forced(flags, data):
+    """QEMU's NVMe controller takes writes that are to be forced to the medium (FUA) for ordinary
+    ones. ext4's journal relies on that for its commit records, which bear a mark of their own."""
+    return flags & FUA or data.startswith(JOURNAL_COMMIT)
+
+
+def play(requests, log_sector_bytes, drive):
+    for first, flags, data in requests:
+        if flags & DISCARD:
+            raise ValueError("the guest discarded sectors")
+        if flags & FLUSH:
+            drive.flush()
+        if is_forced(flags, data):
+            drive.force(first * log_sector_bytes, data)
+        elif data:
+            drive.write(first * log_sector_bytes, data)
+
+
+def cut_power(log_path, image_path, sector_bytes, random, forgotten_flushes=0):
     """Applies the log to the image as it was before: all up to the last flush, then any sectors.
 
     A drive that lies forgets what the last `forgotten_flushes` flushes made durable, too.
     """
     cut = Cut()
     with open(log_path, "rb") as log, open(image_path, "r+b") as image:
+        drive = Drive(image, sector_bytes)
         requests = entries(log)
-        sector_bytes = next(requests)
+        log_sector_bytes = next(requests)
         requests = list(requests)
         if forgotten_flushes:
             flushes = [at for at, (_, flags, _) in enumerate(requests) if flags & FLUSH]
             requests = requests[:flushes[-forgotten_flushes]]
-        loose = []
-        for first, flags, data in requests:
-            if flags & DISCARD:
-                raise ValueError("the guest discarded sectors")
-            if flags & FLUSH:
-                cut.flushed += len(loose)
-                for old_first, old_data in loose:
-                    image.seek(old_first * sector_bytes)
-                    image.write(old_data)
-                loose = []
-            if flags & FUA:
-                image.seek(first * sector_bytes)
-                image.write(data)
-            elif data:
-                loose.append((first, data))
-        cut.loose = len(loose)
+        play(requests, log_sector_bytes, drive)
+        cut.loose = sum(bool(sectors) for sectors in drive.owed)
         odds = random.randrange(5) / 4  # none, some, all
-        for first, data in loose:
-            for at in range(0, len(data), sector_bytes):
-                if random.random() >= odds:
-                    cut.lost_sectors += 1
-                    continue
-                cut.kept_sectors += 1
-                image.seek(first * sector_bytes + at)
-                image.write(data[at:at + sector_bytes])
+        for place, sector in (owed for sectors in drive.owed for owed in sectors):
+            if random.random() >= odds:
+                cut.lost_sectors += 1
+                continue
+            cut.kept_sectors += 1
+            drive.put(place, sector)
     return cut
