@@ -31,8 +31,26 @@ static int wait_limited(struct wp_process *process, struct wp_watch *watch, unsi
 	return watch->signal ? -EINTR : killed ? -ETIMEDOUT : 0;
 }
 
-static int explain(const struct wp_fio_job *job, const struct wp_process *process, int result,
-		   struct wp_error *error)
+/* fio gives its reason among its output, or on standard error. */
+static int explain_failure(const struct wp_fio_job *job, const struct wp_process *process,
+			   const char *output, struct wp_error *error)
+{
+	char reason[WP_FIO_REASON] = "";
+	struct wp_error ignored;
+	size_t size;
+	char *text = wp_input_read(output, "fio's output", WP_EXIT_CONTENT, OUTPUT_BYTES_MAX, &size,
+				   &ignored);
+	bool certain = text && wp_fio_reason(reason, text, size);
+
+	free(text);
+	return wp_error_set(error, WP_EXIT_ENVIRONMENT, "fio failed on %s with status %d: %s",
+			    job->name, process->exit_code,
+			    process->text[0] && !certain ? process->text
+			    : reason[0]			 ? reason
+							 : "it gives no reason");
+}
+
+static int explain(const struct wp_fio_job *job, int result, struct wp_error *error)
 {
 	if (result == -ENOENT)
 		return wp_error_set(error, WP_EXIT_ENVIRONMENT,
@@ -43,12 +61,8 @@ static int explain(const struct wp_fio_job *job, const struct wp_process *proces
 		return wp_error_set(error, WP_EXIT_ENVIRONMENT,
 				    "fio's job %s was not over after %u s", job->name,
 				    job->limit_s);
-	if (result < 0)
-		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "cannot start %s: %s", job->program,
-				    strerror(-result));
-	return wp_error_set(error, WP_EXIT_ENVIRONMENT, "fio failed on %s with status %d: %s",
-			    job->name, process->exit_code,
-			    process->text[0] ? process->text : "it gives no reason");
+	return wp_error_set(error, WP_EXIT_ENVIRONMENT, "cannot start %s: %s", job->program,
+			    strerror(-result));
 }
 
 int wp_fio_run(const struct wp_fio_job *job, struct wp_fio_figures *figures, struct wp_watch *watch,
@@ -73,8 +87,10 @@ int wp_fio_run(const struct wp_fio_job *job, struct wp_fio_figures *figures, str
 	if (result == 0)
 		result = wait_limited(&process, watch, job->limit_s);
 	if (result != 0 || process.exit_code != 0) {
+		result = result != 0 ? explain(job, result, error)
+				     : explain_failure(job, &process, output, error);
 		unlink(output);
-		return explain(job, &process, result, error);
+		return result;
 	}
 	text =
 	    wp_input_read(output, "fio's output", WP_EXIT_CONTENT, OUTPUT_BYTES_MAX, &size, error);

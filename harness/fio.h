@@ -42,6 +42,12 @@ struct wp_fio_figures {
 int wp_fio_parse(struct wp_fio_figures *figures, const char *text, size_t size, const char *name,
 		 struct wp_error *error) WP_MUST_USE;
 
+#define WP_FIO_REASON 240
+
+/* The line in which fio says what went wrong, empty if there is none: it stands among the output,
+ * before or after the JSON. True if it speaks of an error in so many words. */
+bool wp_fio_reason(char reason[WP_FIO_REASON], const char *text, size_t size);
+
 struct wp_fio_job {
 	const char *program; /* "fio" or a path */
 	const char *folder;  /* where it runs */

@@ -42,17 +42,50 @@ static json_t *find_document(const char *text, size_t size)
 	return found;
 }
 
+/* How much a line tells: nothing, something before the JSON, fio's own word, that of an error. */
+static int weight_of(const char *line, int length, bool before)
+{
+	bool of_fio = length > 4 && strncmp(line, "fio:", 4) == 0;
+
+	if (of_fio)
+		return memmem(line, (size_t)length, "error", 5) ? 3 : 2;
+	return before && length && *line != '{' ? 1 : 0;
+}
+
+bool wp_fio_reason(char reason[WP_FIO_REASON], const char *text, size_t size)
+{
+	const char *end = text + size;
+	bool before = true;
+	int heaviest = 0;
+
+	reason[0] = '\0';
+	for (const char *line = text; line < end;) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		size_t span = (size_t)((next ? next : end) - line);
+		int length = span < WP_FIO_REASON ? (int)span : WP_FIO_REASON - 1;
+		int weight;
+
+		before = before && *line != '{';
+		weight = weight_of(line, length, before);
+		if (weight > heaviest) {
+			heaviest = weight;
+			snprintf(reason, WP_FIO_REASON, "%.*s", length, line);
+		}
+		line += span + 1;
+	}
+	return heaviest == 3;
+}
+
 /* What fio says when it says no JSON. */
 static int no_document(const char *text, size_t size, struct wp_error *error)
 {
-	size_t length = 0;
+	char reason[WP_FIO_REASON];
 
-	while (length < size && length < 200 && text[length] != '\n')
-		length++;
-	if (!length)
+	wp_fio_reason(reason, text, size);
+	if (!size)
 		return bad(error, "nothing in it");
-	return wp_error_set(error, WP_EXIT_CONTENT, "fio's output: no whole JSON in it: %.*s",
-			    (int)length, text);
+	return wp_error_set(error, WP_EXIT_CONTENT, "fio's output: no whole JSON in it%s%s",
+			    reason[0] ? ": " : "", reason);
 }
 
 static int read_version(struct wp_fio_figures *figures, const json_t *document,
@@ -185,6 +218,7 @@ int wp_fio_parse(struct wp_fio_figures *figures, const char *text, size_t size, 
 		 struct wp_error *error)
 {
 	json_t *document = find_document(text, size);
+	char reason[WP_FIO_REASON];
 	int result;
 
 	memset(figures, 0, sizeof(*figures));
@@ -192,5 +226,10 @@ int wp_fio_parse(struct wp_fio_figures *figures, const char *text, size_t size, 
 		return no_document(text, size, error);
 	result = read_document(figures, document, name, error);
 	json_decref(document);
+	if (result != 0 && wp_fio_reason(reason, text, size)) {
+		size_t length = strlen(error->text);
+
+		snprintf(error->text + length, sizeof(error->text) - length, "; %s", reason);
+	}
 	return result;
 }

@@ -116,6 +116,13 @@ class Calibrate(unittest.TestCase):
             ("sys.exit(0)", 4, "worldpager-fio-output"),
             ("text, status = 'fio: failed', 1\nprint('fio: no such engine', file=sys.stderr)", 3,
              "no such engine"),
+            ("text, status = f'fio: pid=7, error={os.strerror(1)}\\n' + json.dumps(document), 1", 3,
+             "fio: pid=7, error=Operation not permitted"),
+            ("text, status = json.dumps(document) + '\\nfio: io_u error: busy', 1", 3, "io_u error"),
+            (f"{jobs}[0]['error'] = 5; text = 'fio: odd\\nfio: error=bad cable\\n' + "
+             "json.dumps(document)", 4, "Input/output error; fio: error=bad cable"),
+            ("text = 'warning\\nfio: pid=7, error=bad cable\\n{'", 4,
+             "no whole JSON in it: fio: pid=7, error=bad cable"),
             ("os.kill(os.getpid(), 9)", 3, "status 137"),
             (f"{jobs}[0]['error'] = 28", 4, "No space left"),
             (f"del {jobs}[0]['error']", 4, "whether it failed"),
