@@ -61,6 +61,13 @@ static void take_stop(struct player *player, int result)
 			    "died, or --read-deadline is too short",
 			    fault.block, (unsigned long long)fault.offset, fault.stage,
 			    (unsigned long long)(player->plan->read_deadline_ns / WP_NS_PER_S));
+	else if (fault.wanted_bytes)
+		wp_run_fail(player->run,
+			    "block %u, offset %llu: %s: the store's file ends there: %llu bytes "
+			    "wanted, %llu got",
+			    fault.block, (unsigned long long)fault.offset, fault.stage,
+			    (unsigned long long)fault.wanted_bytes,
+			    (unsigned long long)fault.got_bytes);
 	else if (fault.error)
 		wp_run_fail(player->run, "block %u, offset %llu: %s: %s", fault.block,
 			    (unsigned long long)fault.offset, fault.stage,

@@ -97,9 +97,11 @@ struct wp_pager_totals {
 struct wp_pager_fault {
 	int error; /* -errno; 0: none */
 	uint32_t block;
-	uint64_t offset;   /* bytes within the block */
-	const char *stage; /* "read" "verify" "copy" "fetch" "encode" "write" "commit";
-			    * error -ETIMEDOUT: not answered in time */
+	uint64_t offset;       /* bytes within the block */
+	uint64_t wanted_bytes; /* where the store's file ends at `offset`: what was asked for, */
+	uint64_t got_bytes;    /* and what of it came before the end; else 0 and 0 */
+	const char *stage;     /* "read" "verify" "copy" "fetch" "encode" "write" "commit";
+				* error -ETIMEDOUT: not answered in time */
 };
 
 /* Where a session's blocks are. */

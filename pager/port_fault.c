@@ -176,6 +176,7 @@ static void withhold(struct port_fault *fault, struct slot *slot)
 	request->result = -(int)slot->rule->value;
 	request->done_ns = request->submit_ns;
 	request->fault_offset = (uint64_t)request->chunk_first * WP_CHUNK_BYTES;
+	request->end_missing = 0;
 	slot->hold = HOLD_UNTIL;
 	slot->release_ns = request->submit_ns;
 }

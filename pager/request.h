@@ -50,6 +50,8 @@ struct wp_request {
 	uint64_t submit_ns;	/* set by the seam when it takes the request */
 	uint64_t done_ns;	/* set by the seam: the instant the work was over */
 	uint64_t fault_offset;	/* with an error: byte offset within the block */
+	uint64_t end_missing;	/* with an error because the file ends at fault_offset: bytes that
+				 * would have followed; else 0 */
 	uint32_t retries;	/* repetitions inside the seam: short transfers, -EAGAIN */
 	uint32_t tag;		/* the owner's own */
 };

@@ -9,7 +9,8 @@
  *   WRITE   `host` into the record of `block`, same range rules.
  *   COMMIT  all WRITEs of `block` and its index entry durable.
  *
- * -ENODATA: the block was never stored. Errors carry fault_offset.
+ * -ENODATA: the block was never stored. Errors carry fault_offset, and end_missing where
+ * the file ends there.
  */
 #ifndef WP_STORE_H
 #define WP_STORE_H

@@ -63,6 +63,7 @@ enum wp_pieces_next wp_pieces_took(struct wp_pieces *pieces, uint32_t alignment_
 	if (kept == 0) {
 		/* The file ends here, or so near that there is no going on. */
 		pieces->moved += got;
+		pieces->end_missing = pieces->asked - pieces->moved;
 		return end(pieces, -EIO);
 	}
 	pieces->moved += kept;

@@ -28,9 +28,10 @@ struct wp_pieces {
 	uint64_t moved;	    /* so far; with an error, where it happened */
 	uint64_t resume_ns; /* after PAUSE */
 	uint64_t pause_ns;
-	uint32_t again;	  /* refusals of the piece under way */
-	uint32_t retries; /* of the range: refusals and short answers */
-	int result;	  /* once OVER */
+	uint64_t end_missing; /* bytes that the file is too short by; 0: it is not */
+	uint32_t again;	      /* refusals of the piece under way */
+	uint32_t retries;     /* of the range: refusals and short answers */
+	int result;	      /* once OVER */
 };
 
 enum wp_pieces_next {

@@ -137,6 +137,7 @@ static void take_piece(struct store_port *store, struct slot *slot)
 		break;
 	case WP_PIECES_OVER:
 		slot->request->retries = slot->pieces.retries;
+		slot->request->end_missing = slot->pieces.end_missing;
 		end_part(store, slot, slot->pieces.result, begin + slot->pieces.moved,
 			 slot->pieces.io.done_ns);
 		break;
@@ -258,6 +259,7 @@ static int store_submit(struct wp_port *port, struct wp_request *request)
 	request->submit_ns = wp_clock_now_ns(store->clock);
 	request->retries = 0;
 	request->fault_offset = 0;
+	request->end_missing = 0;
 	if (request->op == WP_OP_WRITE)
 		submit_write(store, request);
 	else if (request->op == WP_OP_COMMIT)

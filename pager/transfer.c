@@ -296,6 +296,11 @@ static void set_fault(struct wp_transfers *transfers, const struct wp_request *r
 	    .offset = request->fault_offset,
 	    .stage = stage,
 	};
+	if (request->end_missing) {
+		transfers->fault.got_bytes =
+		    request->fault_offset - (uint64_t)request->chunk_first * WP_CHUNK_BYTES;
+		transfers->fault.wanted_bytes = transfers->fault.got_bytes + request->end_missing;
+	}
 }
 
 /* A seam has taken the piece. */

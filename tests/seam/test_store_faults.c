@@ -206,6 +206,7 @@ static void test_errors_name_their_place(void **state)
 
 		assert_int_equal(run_request(fixture, &read), -EREMOTEIO);
 		assert_int_equal(read.fault_offset, WP_CHUNK_BYTES + (at - 1) * 65536);
+		assert_int_equal(read.end_missing, 0);	      /* an error is no end */
 		assert_int_equal(fetch_block(fixture, 0), 0); /* only that piece was bad */
 		fixture_close(fixture);
 	}
@@ -219,6 +220,7 @@ static void test_end_of_file_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(run_request(fixture, &read), -EIO);
 	assert_int_equal(read.fault_offset, 65536);
+	assert_int_equal(read.end_missing, WP_CHUNK_BYTES - 65536);
 	fixture_close(fixture);
 }
 

@@ -118,6 +118,7 @@ static void test_file_cut_short_is_an_error(void **state)
 {
 	struct fixture *fixture = open_backend(state, ODD_BYTES);
 	struct wp_request read = request_of(fixture, WP_OP_READ, 1, 0, chunk_count(fixture));
+	uint64_t align;
 	int fd;
 
 	create_store(fixture, 2);
@@ -129,6 +130,10 @@ static void test_file_cut_short_is_an_error(void **state)
 	close(fd);
 	assert_int_equal(run_request(fixture, &read), -EIO);
 	assert_int_equal(read.fault_offset, WP_CHUNK_BYTES + 8192);
+	/* Of the last sector of the block as well. */
+	align = fixture->report.alignment_bytes;
+	assert_int_equal(read.end_missing,
+			 (ODD_BYTES + align - 1) / align * align - read.fault_offset);
 	assert_int_equal(fetch_block(fixture, 0), 0);
 	close_store(fixture);
 	assert_int_equal(try_open(fixture), -EBADMSG);
