@@ -224,6 +224,8 @@ static int open_throttle(struct wp_replay_world *opened, const struct wp_replay_
 	request.extent_count = files.segment_count;
 	request.alignment_bytes = files.alignment_bytes;
 	result = wp_throttle_open(&opened->throttle, &request, error);
+	if (result && error->exit_code == WP_EXIT_CONTENT && !error->file[0])
+		snprintf(error->file, sizeof(error->file), "%s", plan->store_path);
 	free(extents);
 	wp_store_files_close(&files);
 	return result;

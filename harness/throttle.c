@@ -125,9 +125,10 @@ static int probe_and_choose(struct wp_throttle *throttle, const struct wp_thrott
 				    atomic_load(&source->offset),
 				    source->deadline_ns / 1000000000u);
 	if (code)
-		return wp_error_set(error, WP_EXIT_CONTENT, "the store cannot be probed: %s",
-				    code == -ENODATA ? "it holds less data than it should"
-						     : strerror(-code));
+		return wp_error_set(
+		    error, WP_EXIT_CONTENT, "the store cannot be probed: offset %" PRIu64 ": %s",
+		    atomic_load(&source->offset),
+		    code == -ENODATA ? "it holds less data than it should" : strerror(-code));
 	if (figures->device_limited)
 		wp_throttle_note(figures,
 				 "device-limited: without a limit the probe read %" PRIu64
