@@ -258,22 +258,29 @@ class RealStorage(RealFolder):
 
 
 @unittest.skipUnless(shutil.which("strace"), "needs strace")
-class RefusedByTheKernel(RealFolder):
+class Traced(RealFolder):
     """System calls that fail as they do in containers; standard output stays pure JSON."""
 
-    def injected(self, *faults, expect=0):
-        call = ["strace", "-f", "-o", "/dev/null"]
+    def traced(self, faults, *words, path=None, expect=0):
+        """Runs a verb; with `path`, only calls about it fail."""
+        call = ["strace", "-f", "-o", "/dev/null"] + (["-P", str(path)] if path else [])
         names = ",".join(fault.split(":")[0] for fault in faults)
         call += ["-e", f"trace={names}"] + [word for fault in faults for word in
                                              ("-e", f"inject={fault}")]
-        done = subprocess.run([*call, PROGRAM, "replay", *SHORT, "--store", str(self.store),
-                               "--json", "-"], capture_output=True, text=True, check=False,
+        done = subprocess.run([*call, PROGRAM, *map(str, words)], capture_output=True, text=True,
+                              check=False,
                               # The leak sanitizer cannot work in a traced process.
                               env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
         if "ptrace" in done.stderr:
             self.skipTest("tracing is not allowed here")
         self.assertEqual(done.returncode, expect, done.stderr)
         return json.loads(done.stdout) if done.stdout else done.stderr
+
+
+class RefusedByTheKernel(Traced):
+    def injected(self, *faults, expect=0):
+        return self.traced(faults, "replay", *SHORT, "--store", self.store, "--json", "-",
+                           expect=expect)
 
     def test_no_io_uring(self):
         for error in ("EPERM", "ENOSYS", "ENOMEM"):
