@@ -1,6 +1,7 @@
 """The checks of layers and style can fail: each rule is broken once in a small tree."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -132,6 +133,28 @@ class Style(unittest.TestCase):
         self.assert_fault("results/reference/a.json", '{"cut": \n', "not JSON")
         fine = '{"host_memory_bytes": 1, "argv": ["worldpager replay"], "unit": "GB/s"}\n'
         self.assertEqual(Tree({"results/a.json": fine}).check("check-style")[0], 0)
+
+
+class Cases(unittest.TestCase):
+    """tests/CASES.md: no case twice, and every test that it names is there."""
+
+    def setUp(self):
+        with open(os.path.join(ROOT, "tests", "CASES.md"), encoding="utf-8") as file:
+            self.rows = [line for line in file if re.match(r"\| [A-E]\d\d \|", line)]
+
+    def test_every_case_once(self):
+        cases = [row[2:5] for row in self.rows]
+        self.assertEqual(cases, sorted(set(cases)))
+        self.assertEqual((cases[0], cases[-1]), ("A01", "E25"))
+        for row in self.rows:
+            self.assertEqual(row.count(" | "), 3, row)
+
+    def test_named_tests_exist(self):
+        named = re.findall(r"`(tests/\S+\.(?:py|c)): (\w+)`", "".join(self.rows))
+        self.assertGreater(len(named), len(self.rows))
+        for path, name in named:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                self.assertRegex(file.read(), rf"(?m)^ *(def|static void) {name}\(", path)
 
 
 if __name__ == "__main__":
