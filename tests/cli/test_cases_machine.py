@@ -127,15 +127,13 @@ class Throttle(Machine):
         return document["throttle"]
 
     def test_a_partition_is_limited_as_its_disk(self):
-        self.need("sfdisk")
-        device, _ = self.loop()
-        done = subprocess.run(["sfdisk", "-q", device], input=",\n", text=True, check=False,
-                              capture_output=True)
-        self.command("losetup", "-d", device)
-        device = self.command("losetup", "-P", "-f", "--show", self.folder / "image0")
-        self.addCleanup(self.command, "losetup", "-d", device, check=False)
-        if done.returncode or not os.path.exists(f"{device}p1"):
-            self.skipTest("no partitions on loop devices")
+        self.need("addpart")
+        device, _ = self.loop("64M", "-P")
+        # Without a table: not every kernel reads one.
+        self.command("addpart", device, "1", "2048", str((64 << 11) - 2048))
+        self.addCleanup(self.command, "delpart", device, "1", check=False)
+        if not os.path.exists(f"{device}p1"):
+            self.skipTest("partitions get no device nodes here")
         point = self.mount(f"{device}p1")
         self.assertNotEqual(os.major(point.stat().st_dev), 7)  # the kernel refuses its number
         self.assertEqual(self.limited(point / "store")["device"], f"7:{device[9:]}")
