@@ -31,8 +31,9 @@ SMALL = re.compile(r"([01])([uU]?[lL]{0,2})$")
 
 
 class Flip:
-    def __init__(self, path, line, column, text, before, after):
+    def __init__(self, path, function, line, column, text, before, after):
         self.path, self.line, self.column = path, line, column  # both from 1
+        self.function = function  # or "-" outside of any
         self.text = text
         self.before, self.after = before, after
 
@@ -75,16 +76,40 @@ def is_operator(code, match):
     return before.isspace() and after.isspace()
 
 
+def in_functions(code):
+    """Of a header only what its functions do; their braces alone stand in column 0."""
+    lines, inside = [], False
+    for line in code.split("\n"):
+        inside = line == "{" or (inside and line != "}")
+        lines.append(line if inside else "")
+    return "\n".join(lines)
+
+
+def functions_around(source):
+    """The name of the function that each line, from 1, stands in."""
+    names, name, inside = ["-"], "-", False
+    for line in code_only(source).split("\n"):
+        opens = re.match(r"[A-Za-z_][^;={}]*?(\w+)\(", line)
+        if opens and not inside:
+            name = opens.group(1)
+        inside = line == "{" or (inside and line != "}")
+        names.append(name if inside else "-")
+    return names
+
+
 def sites(path, source):
     """(line, column, token) of everything that can be flipped, in order."""
-    for number, code in enumerate(code_only(source).split("\n"), 1):
-        for match in TOKEN.finditer(code):
+    code = code_only(source)
+    if path.endswith(".h"):
+        code = in_functions(code)
+    for number, line in enumerate(code.split("\n"), 1):
+        for match in TOKEN.finditer(line):
             token = match.group()
             if match.lastgroup == "number":
                 small = SMALL.match(token)
                 if small:
                     yield number, match.start() + 1, small.group(1)
-            elif match.lastgroup == "operator" and token in FLIPS and is_operator(code, match):
+            elif match.lastgroup == "operator" and token in FLIPS and is_operator(line, match):
                 yield number, match.start() + 1, token
 
 
@@ -93,7 +118,7 @@ def rank(*words):
 
 
 def source_paths(root):
-    paths = [os.path.relpath(path, root) for path in glob.glob(f"{root}/pager/*.c")]
+    paths = [os.path.relpath(path, root) for path in glob.glob(f"{root}/pager/*.[ch]")]
     paths += [f"harness/{name}.c" for name in FIGURES.split()]
     return sorted(set(paths) - set(LEFT_OUT))
 
@@ -106,13 +131,14 @@ def draw(root, seed, only=None):
             continue
         with open(os.path.join(root, path), encoding="utf-8") as file:
             source = file.read()
-        lines, seen = source.split("\n"), {}
+        lines, seen, around = source.split("\n"), {}, functions_around(source)
         for number, column, token in sites(path, source):
             text = lines[number - 1]
             place = (text.strip(), column - (len(text) - len(text.lstrip())))
             seen[place] = seen.get(place, 0) + 1
             name = (seed, path, *place, seen[place])
             after = min(FLIPS[token], key=lambda word, name=name: rank(*name, word))
-            ranked.append((rank(*name), Flip(path, number, column, text, token, after)))
+            flip = Flip(path, around[number], number, column, text, token, after)
+            ranked.append((rank(*name), flip))
             counts[path] = counts.get(path, 0) + 1
     return [flip for _, flip in sorted(ranked, key=lambda pair: pair[0])], counts

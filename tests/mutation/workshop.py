@@ -8,6 +8,7 @@ itself is never touched.
 import importlib.machinery
 import importlib.util
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,11 @@ import sys
 OBJECTS = "build/mutant"
 LIBRARY = f"{OBJECTS}/libmutant.so"
 MUTANT = f"{OBJECTS}/mutant.o"
-UNCLEAN = f"{OBJECTS}/unclean"  # objects are those of a changed header
+PROGRAMS = [f"{OBJECTS}/{name}" for name in (
+    "worldpager", "pager/examples/embed", "tests/gpu/measure_gpu", "tests/gpu/measure_played",
+    "tests/gpu/worldpager_played", "tests/gpu/embed_played")]
+ASIDE = f"{OBJECTS}/aside"  # objects of the right header, while there are others
+COMMON = (f"OBJ={OBJECTS}", "CFLAGS=-fPIC -g0", "LDFLAGS=-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../..'")
 # A bug must not cost more than its test: processor seconds, bytes of memory and of a file.
 MEMORY_BYTES = 12 << 30
 FILE_BYTES = 4 << 30
@@ -97,18 +102,15 @@ class Workshop:
 
     def build(self, jobs):
         """The library of everything, and the tests that use it."""
-        common = (f"OBJ={OBJECTS}", "CFLAGS=-fPIC -g0",
-                  "LDFLAGS=-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../..'")
-        self.make(jobs, *common, f"{OBJECTS}/libharness.a", f"{OBJECTS}/libworldpager.a")
+        self.make(jobs, *COMMON, f"{OBJECTS}/libharness.a", f"{OBJECTS}/libworldpager.a")
         self.link()
-        self.make(jobs, *common, f"LIBRARIES={LIBRARY}", "tests")
+        self.make(jobs, *COMMON, f"LIBRARIES={LIBRARY}", "tests")
 
     def link(self, instead=None):
         """All objects into the library, that of one source from MUTANT."""
-        objects = [os.path.relpath(os.path.join(folder, name), self.folder)
-                   for part in ("harness", "pager")
-                   for folder, _, names in os.walk(self.path(f"{OBJECTS}/{part}"))
-                   for name in names if name.endswith(".o") and name != "main.o"]
+        objects = [f"{OBJECTS}/{part}/{name}" for part in ("harness", "pager")
+                   for name in os.listdir(self.path(f"{OBJECTS}/{part}"))
+                   if name.endswith(".o") and name != "main.o"]
         if instead:
             objects.remove(object_of(instead))
             objects.append(MUTANT)
@@ -116,7 +118,9 @@ class Workshop:
                      *sorted(objects)], self.folder)
         if done.returncode:
             raise DoesNotBuild(done.stdout)
-        # A new file: somebody who hangs may still have the old one mapped.
+        # Old, for make, so that what is linked to it stays as it is; and a new file: somebody
+        # who hangs may still have the one before mapped.
+        os.utime(self.path(LIBRARY + ".new"), (1, 1))
         os.replace(self.path(LIBRARY + ".new"), self.path(LIBRARY))
 
     def compile(self, path):
@@ -128,27 +132,57 @@ class Workshop:
         if read(self.path(MUTANT)) == read(self.path(object_of(path))):
             raise Equivalent()
 
-    def plant(self, path, source):
-        """Builds with a changed source, whose file is then what it was."""
-        right = read(self.path(path))
+    def plant(self, path, source, tests):
+        """Builds with a changed file, which is then again what it was."""
+        right, about = read(self.path(path)), os.stat(self.path(path))
         try:
             with open(self.path(path), "w", encoding="utf-8") as file:
                 file.write(source)
             if path.endswith(".h"):
-                open(self.path(UNCLEAN), "w", encoding="utf-8").close()
-                self.build(1)
+                self.rebuild(path, tests)
             else:
                 self.compile(path)
                 self.link(instead=path)
         finally:
             with open(self.path(path), "wb") as file:
                 file.write(right)
+            os.utime(self.path(path), ns=(about.st_atime_ns, about.st_mtime_ns))
+
+    def dependents(self, header):
+        """Objects, and programs made in one step, that include it, by make's own notes."""
+        word = re.compile(rf"\s{re.escape(header)}\s")
+        for folder, _, names in os.walk(self.path(OBJECTS)):
+            for name in sorted(names):
+                stem = os.path.relpath(os.path.join(folder, name[:-2]), self.folder)
+                if name.endswith(".d") and not stem.startswith(ASIDE) and \
+                        word.search(read(self.path(stem + ".d")).decode()):
+                    yield stem if os.path.exists(self.path(stem)) else stem + ".o"
+
+    def rebuild(self, header, tests):
+        """What includes the header; of the tests only those that will be asked."""
+        targets = [target for target in self.dependents(header)
+                   if target in tests or not os.path.basename(target).startswith("test_")]
+        # These have objects of their own.
+        targets += [target for target in PROGRAMS if os.path.exists(self.path(target))]
+        for target in targets:
+            os.makedirs(os.path.dirname(self.path(f"{ASIDE}/{target}")), exist_ok=True)
+            os.replace(self.path(target), self.path(f"{ASIDE}/{target}"))
+        self.make(1, *COMMON, f"LIBRARIES={LIBRARY}", *targets)
+        if all(read(self.path(target)) == read(self.path(f"{ASIDE}/{target}"))
+               for target in targets):
+            raise Equivalent()
+        self.link()
 
     def clean(self):
-        """After a changed header; the next build of a source needs nothing."""
-        if os.path.exists(self.path(UNCLEAN)):
-            self.build(1)
-            os.unlink(self.path(UNCLEAN))
+        """After a changed header everything is put back; a changed source leaves nothing."""
+        if not os.path.exists(self.path(ASIDE)):
+            return
+        for folder, _, names in os.walk(self.path(ASIDE)):
+            for name in names:
+                aside = os.path.join(folder, name)
+                os.replace(aside, self.path(os.path.relpath(aside, self.path(ASIDE))))
+        shutil.rmtree(self.path(ASIDE))
+        self.link()
 
     # -- tests
 
@@ -167,7 +201,7 @@ class Workshop:
         """The outcome of one test, as tests/run has it; bounded, if not run under something."""
         options = self.runner.parse_options(["--objects", objects])
         usual_s = self.times.get(test, 60)
-        options.limit = 30 + 10 * usual_s
+        options.limit = 20 + 6 * usual_s
         options.under = under or ["prlimit", f"--cpu={int(5 + 5 * usual_s)}", "--core=0",
                                   f"--as={MEMORY_BYTES}", f"--fsize={FILE_BYTES}"]
         return self.runner.run_one(test, options)
