@@ -73,8 +73,12 @@ static void draw_head(struct scene *scene, uint32_t head)
 
 	for (uint32_t d = 0; d < HEAD_DIM; d++)
 		size[d] = exp(0.5 * normal(random));
-	for (uint32_t i = 0; i < OUTLIERS; i++)
-		mean[wp_random_below(random, HEAD_DIM)] = uniform(random) < 0.5 ? -8.0 : 8.0;
+	for (uint32_t i = 0; i < OUTLIERS; i++) {
+		/* First the sign: in one expression the order would be the compiler's choice. */
+		double side = uniform(random) < 0.5 ? -8.0 : 8.0;
+
+		mean[wp_random_below(random, HEAD_DIM)] = side;
+	}
 	for (uint32_t t = 0; t < TOKENS; t++) {
 		for (uint32_t d = 0; d < HEAD_DIM; d++) {
 			scene->key[t][head][d] = mean[d] + size[d] * normal(random);

@@ -94,6 +94,8 @@ int wp_store_file_open(int directory, const char *name, int flags)
 	else
 		return fd;
 	close(fd);
+	if (flags & O_EXCL) /* made just now, and of no use */
+		(void)unlinkat(directory, name, 0);
 	return error;
 }
 

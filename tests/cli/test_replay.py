@@ -140,6 +140,11 @@ class BadInput(Folder):
         self.refuse(2, "hints", "--trace", "a_yaw", "--hints", "zz")
         self.refuse(2, "--trace", "--arm", "prefetch")
 
+    def test_the_most_that_can_be_staged(self):
+        words = ["--trace", "a_yaw", "--frames", 10, "--dry-run", "--staging-blocks"]
+        self.replay(*words, 1024)
+        self.refuse(2, "out of range (0 to 1024)", *words, 1025)
+
     def test_no_place_for_the_result(self):
         self.out = self.folder / "no/such/folder/out.json"
         self.refuse(4, "cannot be written", "--trace", "a_yaw")

@@ -298,6 +298,80 @@ static void what_fits_in_dram_is_never_read(void **state)
 	bench_close(&bench);
 }
 
+/* A frame that retrieves `set`, then computes beside hints, and leaves no block behind. */
+static struct wp_pager_figures look(struct bench *bench, const uint32_t *set, uint32_t count,
+				    const uint32_t *hints, uint32_t hint_count)
+{
+	struct wp_pager_figures figures;
+
+	wp_pager_need(bench->pager, set, count, bench->needed_ns);
+	assert_int_equal(wp_pager_wait_ready(bench->pager), 0);
+	wp_pager_settle(bench->pager, &figures);
+	check_bytes(bench, set, count);
+	bench->compute = (struct wp_request){
+	    .owner = &bench->done, .op = WP_OP_COMPUTE, .duration_ns = bench->draw.compute_ns};
+	assert_int_equal(wp_port_submit(bench->world.device, &bench->compute), 0);
+	wp_pager_hint(bench->pager, hints, hint_count);
+	for (step(bench); !wp_queue_pop(&bench->done); step(bench))
+		assert_int_equal(wp_world_wait(&bench->world, WP_TIME_NEVER), 0);
+	wp_pager_release(bench->pager);
+	bench->needed_ns = wp_clock_now_ns(bench->world.clock);
+	return figures;
+}
+
+static void make_blocks(struct bench *bench, uint32_t count)
+{
+	for (uint32_t block = 0; block < count; block++) {
+		look(bench, NULL, 0, NULL, 0);
+		assert_int_equal(wp_pager_put(bench->pager, block, block % 15), 0);
+		flush(bench);
+	}
+}
+
+/* What was read on a guess and is not in the set; not what was at hand anyway. */
+static void waste_is_what_was_read_for_nothing(void **state)
+{
+	static const uint32_t far[] = {0, 1}, farther[] = {2, 3}, near[] = {38, 39};
+	struct draw draw = plain_draw();
+	struct wp_pager_figures figures;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &draw);
+	make_blocks(&bench, 40);
+	look(&bench, NULL, 0, far, 2);
+	figures = look(&bench, far, 2, farther, 2);
+	assert_int_equal(figures.blocks_nvme, 2);
+	assert_int_equal(figures.hit, 2);
+	assert_int_equal(figures.wasted, 0);
+	figures = look(&bench, far, 1, near, 2);
+	assert_int_equal(figures.blocks_gpu, 1);
+	assert_int_equal(figures.hit, 0);
+	assert_int_equal(figures.wasted, 2);
+	figures = look(&bench, NULL, 0, NULL, 0);
+	assert_int_equal(figures.wasted, 0);
+	bench_close(&bench);
+}
+
+static void a_block_that_nobody_has(void **state)
+{
+	static const uint32_t set[] = {3, 77};
+	struct draw draw = plain_draw();
+	struct wp_pager_fault fault;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &draw);
+	make_blocks(&bench, 4);
+	wp_pager_need(bench.pager, set, 2, bench.needed_ns);
+	assert_int_equal(wp_pager_wait_ready(bench.pager), -ENODATA);
+	fault = wp_pager_fault(bench.pager);
+	assert_int_equal(fault.error, -ENODATA);
+	assert_int_equal(fault.block, 77);
+	assert_string_equal(fault.stage, "read");
+	bench_close(&bench);
+}
+
 static void smaller_than_a_set_and_a_block_is_refused(void **state)
 {
 	struct wp_pager_config config = {
@@ -460,6 +534,8 @@ int main(void)
 	    cmocka_unit_test(full_store_ends_the_session),
 	    cmocka_unit_test(what_is_let_go_is_read_again),
 	    cmocka_unit_test(what_fits_in_dram_is_never_read),
+	    cmocka_unit_test(waste_is_what_was_read_for_nothing),
+	    cmocka_unit_test(a_block_that_nobody_has),
 	    cmocka_unit_test(smaller_than_a_set_and_a_block_is_refused),
 	    cmocka_unit_test(random_sessions_hold),
 	    cmocka_unit_test(lookups_do_not_grow_with_the_session),

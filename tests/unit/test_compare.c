@@ -68,6 +68,25 @@ static void test_coins(void **state)
 		    ldexp(1, -20));
 }
 
+/* As many votes for as against, or none at all: that block says nothing is slower. */
+static void test_ties(void **state)
+{
+	const struct wp_compare_limit floor = {.floor_ns = 1};
+	struct wp_compare_limit none = {0};
+	double base[40], next[40];
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		base[i] = next[i] = 0.5;
+	assert_near(wp_compare_frames(base, next, 40, &floor), 1);
+	/* 13 blocks, of three frames, the last of four: two against two. */
+	assert_near(wp_compare_frames_least(40), ldexp(1, -13));
+	next[38] = next[39] = 1;
+	assert_near(wp_compare_frames(base, next, 40, &none), 1);
+	next[37] = 1;
+	assert_near(wp_compare_frames(base, next, 40, &none), 1 - ldexp(1, -13));
+}
+
 static void test_ranks(void **state)
 {
 	static const double low[] = {1, 2, 3, 4, 5, 6}, high[] = {7, 8, 9, 10, 11, 12};
@@ -265,6 +284,8 @@ static void test_measured_runs(void **state)
 		assert_int_equal(compare(&compared, &usual, &slower, 1, false, &error), 0);
 		assert_int_equal(compared.worse, 2);
 		assert_int_equal(compared.undecided, 2); /* one run has no spread */
+		/* All 140 frames after the warm-up, and no other. */
+		assert_near(compared.points[0].tests[WP_COMPARE_STALL].p_least, ldexp(1, -20));
 		wp_compare_close(&compared);
 	}
 	assert_int_equal(compare(&compared, &slower, &usual, 1, false, &error), 0);
@@ -329,13 +350,38 @@ static void test_refusals(void **state)
 	wp_compare_close(&compared);
 }
 
+static void test_no_more_runs_than_there_is_room(void **state)
+{
+	const struct shape usual = {.stall_ms = 64.6, .read_ms = 64.6};
+	struct wp_compare compared;
+	struct wp_error error = {0};
+	char path[4300];
+
+	(void)state;
+	write_run("base0", &usual);
+	snprintf(path, sizeof(path), "%s/base0", folder);
+	for (uint32_t more = 0; more < 2; more++) {
+		wp_compare_open(&compared, WP_COMPARE_TOLERANCE, false);
+		for (uint32_t i = 0; i < WP_COMPARE_RUNS_MAX + more; i++)
+			assert_int_equal(wp_compare_add(&compared,
+							i % 2 ? WP_COMPARE_NEW : WP_COMPARE_BASE,
+							path, &error),
+					 0);
+		assert_int_equal(wp_compare_run(&compared, &error), more ? -1 : 0);
+		wp_compare_close(&compared);
+	}
+	assert_int_equal(error.exit_code, WP_EXIT_CONTENT);
+	assert_non_null(strstr(error.text, "more than 100 runs"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_coins),	  cmocka_unit_test(test_ranks),
 	    cmocka_unit_test(test_false_alarms),  cmocka_unit_test(test_power),
 	    cmocka_unit_test(test_measured_runs), cmocka_unit_test(test_a_longer_tail),
-	    cmocka_unit_test(test_refusals),
+	    cmocka_unit_test(test_refusals),	  cmocka_unit_test(test_ties),
+	    cmocka_unit_test(test_no_more_runs_than_there_is_room),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -49,6 +49,20 @@ static void content_depends_on_all_of_it(void **state)
 	assert_false(wp_content_equals(bytes, sizeof(bytes), 7, 2, 3));
 }
 
+/* Stores outlive the program that made them: these come from the formula, worked out elsewhere. */
+static void content_stays_what_it_was(void **state)
+{
+	static const uint64_t words[] = {
+	    0x2a6381f63e381846u, 0x8089e16d976b6494u, 0x41b876c630da636du, 0xda3db3aa1aafe29au,
+	    0x74c57b601591c25cu, 0xe717a01cba22b6b0u, 0x814a04789ab9aef1u, 0x35e17b59ab8cb2a5u,
+	};
+	uint64_t filled[8];
+
+	(void)state;
+	wp_content_fill((unsigned char *)filled, sizeof(filled), 7, 3, 2);
+	assert_memory_equal(filled, words, sizeof(words));
+}
+
 /* Right bytes of the wrong block, of an older generation or from the wrong place. */
 static void checksums_depend_on_all_of_it(void **state)
 {
@@ -100,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_byte_is_compared),
 	    cmocka_unit_test(content_depends_on_all_of_it),
+	    cmocka_unit_test(content_stays_what_it_was),
 	    cmocka_unit_test(checksums_depend_on_all_of_it),
 	    cmocka_unit_test(a_block_is_its_chunks),
 	};

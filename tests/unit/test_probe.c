@@ -148,6 +148,17 @@ static void test_an_error_is_handed_on(void **state)
 	assert_true(closed);
 }
 
+static void test_nothing_to_read(void **state)
+{
+	const struct wp_probe_extent extents[] = {{0, 0}, {0, UNIT - 1}};
+	struct wp_probe_source *source = NULL;
+
+	(void)state;
+	assert_int_equal(wp_probe_files_open(&source, extents, 0, UNIT), -ENODATA);
+	assert_int_equal(wp_probe_files_open(&source, extents, 2, UNIT), -ENODATA);
+	assert_null(source);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +167,7 @@ int main(void)
 	    cmocka_unit_test(test_giving_up_early),
 	    cmocka_unit_test(test_a_read_that_never_comes_back),
 	    cmocka_unit_test(test_an_error_is_handed_on),
+	    cmocka_unit_test(test_nothing_to_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,6 +114,26 @@ static void test_good_files(void **state)
 	}
 }
 
+static void test_more_frames_than_there_are(void **state)
+{
+	char path[WP_PATH_MAX];
+	struct wp_trace trace;
+	struct wp_error error = {0};
+
+	(void)state;
+	find_case(path, "good", "plain.jsonl");
+	assert_int_equal(wp_trace_load(&trace, path, 4, &error), -1);
+	assert_int_equal(error.exit_code, WP_EXIT_USAGE);
+	assert_true(place_agrees(&error, "")); /* it is no fault of a line */
+	assert_string_equal(error.text, "has 3 frames; 4 were asked for");
+	assert_null(trace.poses);
+	for (uint32_t frames = 1; frames <= 3; frames++) {
+		assert_int_equal(wp_trace_load(&trace, path, frames, &error), 0);
+		assert_int_equal(trace.frames, frames);
+		wp_trace_done(&trace);
+	}
+}
+
 /* A temporary file with this text; unlink() and free() the path. */
 static char *write_file(const void *text, size_t size)
 {
@@ -291,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_bad_files), cmocka_unit_test(test_good_files),
+	    cmocka_unit_test(test_more_frames_than_there_are),
 	    cmocka_unit_test(test_long_line), cmocka_unit_test(test_first_frames),
 	    cmocka_unit_test(test_names),     cmocka_unit_test(test_round_trip),
 	    cmocka_unit_test(test_other_k),
