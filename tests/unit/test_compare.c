@@ -377,10 +377,14 @@ static void test_no_more_runs_than_there_is_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_coins),	  cmocka_unit_test(test_ranks),
-	    cmocka_unit_test(test_false_alarms),  cmocka_unit_test(test_power),
-	    cmocka_unit_test(test_measured_runs), cmocka_unit_test(test_a_longer_tail),
-	    cmocka_unit_test(test_refusals),	  cmocka_unit_test(test_ties),
+	    cmocka_unit_test(test_coins),
+	    cmocka_unit_test(test_ranks),
+	    cmocka_unit_test(test_false_alarms),
+	    cmocka_unit_test(test_power),
+	    cmocka_unit_test(test_measured_runs),
+	    cmocka_unit_test(test_a_longer_tail),
+	    cmocka_unit_test(test_refusals),
+	    cmocka_unit_test(test_ties),
 	    cmocka_unit_test(test_no_more_runs_than_there_is_room),
 	};
 

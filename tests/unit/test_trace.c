@@ -310,10 +310,13 @@ static void test_other_k(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bad_files), cmocka_unit_test(test_good_files),
+	    cmocka_unit_test(test_bad_files),
+	    cmocka_unit_test(test_good_files),
 	    cmocka_unit_test(test_more_frames_than_there_are),
-	    cmocka_unit_test(test_long_line), cmocka_unit_test(test_first_frames),
-	    cmocka_unit_test(test_names),     cmocka_unit_test(test_round_trip),
+	    cmocka_unit_test(test_long_line),
+	    cmocka_unit_test(test_first_frames),
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_round_trip),
 	    cmocka_unit_test(test_other_k),
 	};
 
