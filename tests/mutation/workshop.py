@@ -156,7 +156,7 @@ class Workshop:
                 stem = os.path.relpath(os.path.join(folder, name[:-2]), self.folder)
                 if name.endswith(".d") and not stem.startswith(ASIDE) and \
                         word.search(read(self.path(stem + ".d")).decode()):
-                    yield stem if os.path.exists(self.path(stem)) else stem + ".o"
+                    yield stem + ".o" if os.path.exists(self.path(stem + ".o")) else stem
 
     def rebuild(self, header, tests):
         """What includes the header; of the tests only those that will be asked."""

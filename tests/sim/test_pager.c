@@ -4,6 +4,10 @@
  */
 #include "tests/sim/rig.h"
 
+#include <errno.h>
+
+#include "pager/port_fault.h"
+
 #define ROUNDS	      300u
 #define R	      100000000ull /* 0.1 GB/s */
 #define B	      12925440ull  /* a tenth of an Int4 block of MG2 */
@@ -212,6 +216,52 @@ static void needed_copies_overtake(void **state)
 }
 
 /* Random sets, hints and sizes down to the smallest: every byte right, nothing stuck. */
+/* One small read, of which the first `wrong` answers have a bit flipped; their block's fault. */
+static struct wp_pager_fault read_with_flips(uint32_t wrong, struct wp_pager_figures *figures)
+{
+	static const uint32_t set[] = {5};
+	struct wp_port_fault_config faults = {.seed = 1, .block_count = RIG_BLOCKS, .capacity = 8};
+	struct rig_config config = base;
+	struct wp_pager_fault fault;
+	struct rig rig;
+
+	config.block_bytes = WP_CHUNK_BYTES;
+	for (uint32_t i = 0; i < wrong; i++)
+		faults.plan.rules[faults.plan.count++] =
+		    (struct wp_fault_rule){.op = WP_OP_READ, .kind = WP_FAULT_FLIP, .nth = i + 1};
+	rig_open(&rig, &config);
+	assert_int_equal(
+	    wp_port_fault_open(&rig.world.store, rig.world.store, rig.world.clock, &faults), 0);
+	wp_pager_need(rig.pager, set, 1, 0);
+	(void)!wp_pager_wait_ready(rig.pager);
+	fault = wp_pager_fault(rig.pager);
+	assert_int_equal(wp_pager_step(rig.pager), fault.error);
+	if (!fault.error) {
+		wp_pager_settle(rig.pager, figures);
+		rig_check_bytes(&rig, set, 1);
+		wp_pager_release(rig.pager);
+	}
+	rig_close(&rig);
+	return fault;
+}
+
+static void wrong_bytes_are_read_again_three_times(void **state)
+{
+	struct wp_pager_figures figures;
+	struct wp_pager_fault fault;
+
+	(void)state;
+	for (uint32_t wrong = 0; wrong <= WP_READ_RETRIES_MAX; wrong++) {
+		assert_int_equal(read_with_flips(wrong, &figures).error, 0);
+		assert_int_equal(figures.retries, wrong);
+		assert_int_equal(figures.bytes_nvme, (wrong + 1) * WP_CHUNK_BYTES);
+	}
+	fault = read_with_flips(WP_READ_RETRIES_MAX + 1, &figures);
+	assert_int_equal(fault.error, -EBADMSG);
+	assert_int_equal(fault.block, 5);
+	assert_string_equal(fault.stage, "verify");
+}
+
 static void random_sessions_deliver_every_byte(void **state)
 {
 	static const char *const orders[] = {"fifo", "demand_first"};
@@ -270,6 +320,7 @@ int main(void)
 	    cmocka_unit_test(empty_set_never_stalls),
 	    cmocka_unit_test(copies_overlap_reads),
 	    cmocka_unit_test(needed_copies_overtake),
+	    cmocka_unit_test(wrong_bytes_are_read_again_three_times),
 	    cmocka_unit_test(random_sessions_deliver_every_byte),
 	};
 

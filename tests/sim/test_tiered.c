@@ -278,6 +278,8 @@ static void what_is_let_go_is_read_again(void **state)
 		assert_int_equal(play(&bench, &random, frame), 0);
 	flush(&bench);
 	assert_int_equal(bench.acknowledged, draw.frames);
+	assert_int_equal(wp_pager_usage(bench.pager).bytes_written,
+			 draw.frames * bench.geometry.block_bytes);
 	assert_true(bench.nvme > 0 && bench.dram > 0 && bench.gpu > 0);
 	bench_close(&bench);
 }
@@ -350,6 +352,24 @@ static void waste_is_what_was_read_for_nothing(void **state)
 	assert_int_equal(figures.wasted, 2);
 	figures = look(&bench, NULL, 0, NULL, 0);
 	assert_int_equal(figures.wasted, 0);
+	bench_close(&bench);
+}
+
+static void hints_that_repeat_take_one_place(void **state)
+{
+	static const uint32_t hints[] = {0, 1, 1, 0, 2, 3}, last[] = {2};
+	struct draw draw = plain_draw();
+	struct wp_pager_figures figures;
+	struct bench bench;
+
+	(void)state;
+	draw.staging = 3;
+	bench_open(&bench, &draw);
+	make_blocks(&bench, 40);
+	look(&bench, NULL, 0, hints, 6);
+	figures = look(&bench, last, 1, NULL, 0);
+	assert_int_equal(figures.hit, 1);
+	assert_int_equal(figures.wasted, 2);
 	bench_close(&bench);
 }
 
@@ -535,6 +555,7 @@ int main(void)
 	    cmocka_unit_test(what_is_let_go_is_read_again),
 	    cmocka_unit_test(what_fits_in_dram_is_never_read),
 	    cmocka_unit_test(waste_is_what_was_read_for_nothing),
+	    cmocka_unit_test(hints_that_repeat_take_one_place),
 	    cmocka_unit_test(a_block_that_nobody_has),
 	    cmocka_unit_test(smaller_than_a_set_and_a_block_is_refused),
 	    cmocka_unit_test(random_sessions_hold),
