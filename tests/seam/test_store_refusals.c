@@ -7,6 +7,7 @@
 #include "tests/seam/store_fixture.h"
 
 #include <dlfcn.h>
+#include <liburing.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -105,6 +106,20 @@ int statx(int fd, const char *restrict name, int flags, unsigned mask, struct st
 		about->stx_dio_mem_align = about->stx_dio_offset_align = 0;
 	}
 	return result;
+}
+
+/* As a kernel that knows no flag of a ring, or that lets nobody have one. */
+static enum { ANY_RING, PLAIN_RING, NO_RING } rings;
+
+int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+	static int (*next)(unsigned, struct io_uring *, unsigned);
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "io_uring_queue_init");
+	if (rings == NO_RING)
+		return -EPERM;
+	return rings == PLAIN_RING && flags ? -EINVAL : next(entries, ring, flags);
 }
 
 /* Of what was not open: a descriptor that nobody set, or one closed twice. */
@@ -422,6 +437,33 @@ static void without_direct_io_that_is_said(void **state)
 	fixture_close(fixture);
 }
 
+static void rings_of_older_kernels_and_none(void **state)
+{
+	struct fixture *fixture = fixture_open(BLOCK_BYTES, WP_STORE_BACKEND_AUTO);
+	bool usable;
+
+	(void)state;
+	create_store(fixture, BLOCKS);
+	assert_int_equal(fill(fixture), 0);
+	usable = strcmp(fixture->report.backend, "io_uring") == 0;
+	close_store(fixture);
+	rings = PLAIN_RING;
+	open_store(fixture);
+	assert_string_equal(fixture->report.backend, usable ? "io_uring" : "pread");
+	assert_int_equal(fetch_block(fixture, 1), 0);
+	close_store(fixture);
+	rings = NO_RING;
+	open_store(fixture);
+	assert_string_equal(fixture->report.backend, "pread");
+	assert_non_null(strstr(fixture->report.fallback, "io_uring"));
+	assert_int_equal(fetch_block(fixture, 1), 0);
+	close_store(fixture);
+	fixture->config.backend = WP_STORE_BACKEND_URING;
+	assert_int_equal(try_open(fixture), -EPERM);
+	rings = ANY_RING;
+	fixture_close(fixture);
+}
+
 /* In all of the above. */
 static void only_what_was_open_was_closed(void **state)
 {
@@ -441,6 +483,7 @@ int main(void)
 	    cmocka_unit_test(interrupted_calls_are_repeated),
 	    cmocka_unit_test(calls_that_move_nothing_are_errors),
 	    cmocka_unit_test(without_direct_io_that_is_said),
+	    cmocka_unit_test(rings_of_older_kernels_and_none),
 	    cmocka_unit_test(only_what_was_open_was_closed),
 	};
 
