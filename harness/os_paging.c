@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "harness/device_check.h"
 #include "harness/interrupt.h"
+#include "harness/mapped_copy.h"
 #include "harness/memory_limit.h"
 #include "harness/prepare.h"
 #include "harness/progress.h"
@@ -118,6 +120,28 @@ static uint64_t bytes_read(const struct paging *paging)
 	return bytes;
 }
 
+/* Why bytes of the mapped file are not to be had. Returns -EIO. */
+static int explain(struct paging *paging, uint32_t block, uint64_t bad_offset)
+{
+	uint32_t segment;
+	uint64_t offset, bytes = paging->plan->geometry.block_bytes, end;
+	struct stat file;
+
+	WP_CHECK(address_of(paging, block, &segment, &offset));
+	if (fstat(paging->files.segments[segment], &file) != 0 ||
+	    (uint64_t)file.st_size >= offset + bytes) {
+		wp_run_fail(paging->run, "block %" PRIu32 ", offset %" PRIu64 ": paging: %s", block,
+			    bad_offset, strerror(EIO));
+		return -EIO;
+	}
+	end = (uint64_t)file.st_size > offset ? (uint64_t)file.st_size - offset : 0;
+	wp_run_fail(paging->run,
+		    "block %" PRIu32 ", offset %" PRIu64 ": paging: the store's file ends there: "
+		    "%" PRIu64 " bytes wanted, %" PRIu64 " there",
+		    block, end, bytes, end);
+	return -EIO;
+}
+
 /* The frame's blocks on the device, by way of the page cache. */
 static int bring_in(struct paging *paging, const uint32_t *set, uint32_t count,
 		    struct wp_frame_figures *figures)
@@ -125,14 +149,16 @@ static int bring_in(struct paging *paging, const uint32_t *set, uint32_t count,
 	uint64_t now_bytes;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t offset;
+		uint64_t offset, bad_offset;
 		uint32_t segment;
 		const unsigned char *at = address_of(paging, set[i], &segment, &offset);
 		bool guessed = is_listed(paging->hints, paging->hint_count, set[i]);
 
 		if (!at)
 			return -ENODATA;
-		memcpy(slot(paging, i), at, paging->plan->geometry.block_bytes);
+		if (wp_mapped_copy(slot(paging, i), at, paging->plan->geometry.block_bytes,
+				   &bad_offset) < 0)
+			return explain(paging, set[i], bad_offset);
 		figures->hit += guessed;
 		figures->missed += !guessed;
 		figures->blocks_nvme++;

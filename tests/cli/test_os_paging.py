@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -23,12 +24,14 @@ class OsPaging(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(dir=Path(PROGRAM).resolve().parent))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
-    def replay(self, *options):
+    def replay(self, *options, while_it_runs=lambda child: None):
         child = subprocess.Popen(
             [PROGRAM, "replay", "--trace", "b1_ws", "--arm", "os_paging", *map(str, options),
              "--json", self.folder / "result.json"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL)
+        self.addCleanup(child.kill)
+        while_it_runs(child)
         _, message = child.communicate(timeout=120)
         left = list(Path("/sys/fs/cgroup").glob(f"**/worldpager-{child.pid}"))
         self.assertEqual(left, [], "a control group was left")
@@ -69,6 +72,26 @@ class OsPaging(unittest.TestCase):
                                 retrieved * document["block_bytes"])
         wall = sum(frame["stall_ns"] + frame["compute_ns"] for frame in document["frames"])
         self.assertEqual(document["totals"]["wall_ns"], wall)
+
+    def test_a_store_that_is_cut_short_under_it(self):
+        def cut(child):
+            """Once the store is mapped, it has been found whole."""
+            while child.poll() is None:
+                maps = Path(f"/proc/{child.pid}/maps").read_text()
+                if "segment-00000" in maps:
+                    os.truncate(next(self.folder.glob("*/segment-00000")), 1 << 20)
+                    return
+                time.sleep(0.01)
+
+        code, message = self.replay(*SMALL, "--store", self.folder, "--bandwidth", "0.1GB/s",
+                                    while_it_runs=cut)
+        if code == 3 and "limit" in message:
+            self.skipTest(message.strip())
+        self.assertEqual(code, 4, message)
+        self.assertRegex(message, r"block \d+, offset \d+: paging: the store's file ends there")
+        document = json.loads((self.folder / "result.json").read_text())
+        self.assertFalse(document["summary"]["valid"])
+        self.assertEqual(len(document["frames"]), document["frames_done"])
 
 
 if __name__ == "__main__":
