@@ -27,6 +27,7 @@ static json_t *direction_json(const struct wp_fio_direction *direction)
 		return json_null();
 	}
 	wp_json_put(object, "bytes", wp_json_count(direction->bytes));
+	wp_json_put(object, "duration_ms", wp_json_count(direction->runtime_ms));
 	wp_json_put(object, "bytes_per_s", wp_json_count(direction->bytes_per_s));
 	wp_json_put(object, "bytes_per_s_min", wp_json_count(direction->bytes_per_s_min));
 	wp_json_put(object, "bytes_per_s_max", wp_json_count(direction->bytes_per_s_max));
@@ -106,6 +107,7 @@ void wp_calibrate_print(const struct wp_calibration *calibration, FILE *stream)
 {
 	const struct wp_fio_figures *jobs = calibration->jobs;
 	const struct wp_fio_figures *read = &jobs[WP_CALIBRATE_READ];
+	const struct wp_fio_direction *write = &jobs[WP_CALIBRATE_WRITE].write;
 	const struct wp_fio_figures *mixed = &jobs[WP_CALIBRATE_MIXED];
 	const struct wp_fio_latency *latency = &jobs[WP_CALIBRATE_LATENCY].read.completion;
 	char text[WP_UNITS_TEXT], other[WP_UNITS_TEXT];
@@ -114,8 +116,10 @@ void wp_calibrate_print(const struct wp_calibration *calibration, FILE *stream)
 		wp_units_rate(text, read->read.bytes_per_s),
 		(double)read->read.bytes_per_s_min / 1e6, (double)read->read.bytes_per_s_max / 1e6,
 		read->steady ? "steady" : "not steady to the end");
-	fprintf(stream, "writes     %s\n",
-		wp_units_rate(text, jobs[WP_CALIBRATE_WRITE].write.bytes_per_s));
+	fprintf(stream, "writes     %s%s\n", wp_units_rate(text, write->bytes_per_s),
+		write->runtime_ms < WP_FIO_SHORT_MS
+		    ? " (of so little that it cannot be trusted: a larger --size)"
+		    : "");
 	fprintf(stream, "both       %s read, %s written\n",
 		wp_units_rate(text, mixed->read.bytes_per_s),
 		wp_units_rate(other, mixed->write.bytes_per_s));

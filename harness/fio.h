@@ -23,6 +23,8 @@ struct wp_fio_latency { /* ns */
 	uint64_t p50, p99, p99_9, max;
 };
 
+#define WP_FIO_SHORT_MS 100 /* below it, a rate is mostly rounding and caches */
+
 struct wp_fio_direction {
 	uint64_t bytes, runtime_ms;
 	uint64_t bytes_per_s;

@@ -7,10 +7,9 @@
 
 #include "harness/fio.h"
 
-#define VERSION_MIN    3 /* before it, latencies were in microseconds */
-#define ATTEMPTS_MAX   64
-#define KIB	       1024u
-#define RUNTIME_MS_MIN 100 /* below it, rates are rounding */
+#define VERSION_MIN  3 /* before it, latencies were in microseconds */
+#define ATTEMPTS_MAX 64
+#define KIB	     1024u
 
 static int bad(struct wp_error *error, const char *text)
 {
@@ -145,11 +144,23 @@ static void read_latency(struct wp_fio_latency *latency, const json_t *object)
 	latency->p99_9 = latency->p99_9 < latency->max ? latency->p99_9 : latency->max;
 }
 
+/*
+ * Three figures, one of them to spare: a change of units would show. The
+ * duration is a whole number of milliseconds, which matters for the shortest.
+ */
+static bool adds_up(double bytes, double runtime_ms, double rate)
+{
+	double least = bytes * 1000 / (runtime_ms + 1);
+	double most = runtime_ms > 1 ? bytes * 1000 / (runtime_ms - 1) : 9e18;
+
+	return rate > 0 && rate >= 0.9 * least && rate <= 1.1 * most;
+}
+
 static int read_direction(struct wp_fio_direction *direction, const json_t *job, const char *key,
 			  struct wp_error *error)
 {
 	const json_t *object = json_object_get(job, key);
-	double bytes, runtime_ms, rate, expected;
+	double bytes, runtime_ms, rate;
 
 	if (!number_of(object, "io_bytes", &bytes) || !number_of(object, "runtime", &runtime_ms) ||
 	    !number_of(object, "bw_bytes", &rate))
@@ -161,9 +172,7 @@ static int read_direction(struct wp_fio_direction *direction, const json_t *job,
 	direction->bytes_per_s = (uint64_t)rate;
 	if (!direction->bytes)
 		return 0;
-	/* Three figures, one of them to spare: a change of units would show. */
-	expected = runtime_ms > 0 ? bytes / runtime_ms * 1000 : 0;
-	if (runtime_ms < RUNTIME_MS_MIN || rate < 0.9 * expected || rate > 1.1 * expected)
+	if (!adds_up(bytes, runtime_ms, rate))
 		return wp_error_set(error, WP_EXIT_CONTENT,
 				    "fio's output: \"%s\" does not add up: %.0f bytes in %.0f ms "
 				    "are not %.0f bytes a second",

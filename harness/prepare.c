@@ -42,7 +42,11 @@ struct writing {
 	struct wp_request failed; /* the first that was */
 	uint64_t moved_ns;	  /* when something was finished last, or begun after a pause */
 	bool dead;		  /* nothing has been for too long */
+	struct writing *given_up; /* the one before, kept like this one */
 };
+
+/* What dead drives may still read from: kept until the process ends. */
+static struct writing *given_up;
 
 int wp_prepare_error(struct wp_error *error, const struct wp_store_fault *fault)
 {
@@ -348,8 +352,11 @@ static int write_store(const struct wp_prepare_config *config, struct wp_error *
 	result = open_writing(writing, error);
 	if (result == 0)
 		result = fill_store(writing, error);
-	if (writing->dead)
-		return result;	       /* the drive may still read what it was given */
+	if (writing->dead) {
+		writing->given_up = given_up;
+		given_up = writing;
+		return result;
+	}
 	wp_port_close(writing->store); /* removes what was not completed */
 	if (writing->clock)
 		writing->clock->ops->close(writing->clock);

@@ -38,6 +38,7 @@ struct player {
 	struct wp_lower_bound_config bound;
 	struct wp_session session; /* tiered */
 	uint32_t first_frame;	   /* above 0: a session goes on */
+	struct player *given_up;   /* the one before, kept like this one */
 };
 
 static struct wp_frame_figures *frame_figures(const struct player *player, uint32_t frame)
@@ -536,18 +537,25 @@ static void play(struct player *player)
 
 /*
  * A store that died keeps what it has: the kernel may still write into the
- * slots, and its own threads may never come back. The process's end frees both.
+ * slots, and its own threads may never come back. The process's end frees both;
+ * until then this list is their owner.
  */
-static void close_world(struct player *player)
+static struct player *given_up;
+
+static void close_player(struct player *player)
 {
 	if (player->unanswered) {
-		if (!wp_replay_world_give_up(&player->world, wp_pager_in_flight(player->pager)))
+		if (!wp_replay_world_give_up(&player->world, wp_pager_in_flight(player->pager))) {
+			player->given_up = given_up;
+			given_up = player;
 			return;
+		}
 		wp_world_close(&player->world.world);
 	}
 	wp_pager_close(player->pager);
 	wp_replay_world_close(&player->world);
 	wp_session_close(&player->session);
+	free(player);
 }
 
 static int run_player(struct wp_replay_plan *plan, struct wp_run *run, struct wp_error *error)
@@ -565,8 +573,7 @@ static int run_player(struct wp_replay_plan *plan, struct wp_run *run, struct wp
 		result = 0;
 	}
 	wp_device_check_close(player->check);
-	close_world(player);
-	free(player);
+	close_player(player);
 	return result;
 }
 

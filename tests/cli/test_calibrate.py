@@ -107,6 +107,22 @@ class Calibrate(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.check_profile()
 
+    def test_a_drive_so_fast_that_little_is_to_measure(self):
+        """fio's durations are whole milliseconds."""
+        for milliseconds, rate, trusted in ((99, 1_376_917_979, False), (100, 1_363_148_800, True),
+                                            (2, 50_000_000_000, False), (1, 190_000_000_000, False)):
+            with self.subTest(milliseconds):
+                self.profile.unlink(missing_ok=True)
+                done = self.calibrate(
+                    "if job == 'write': document['jobs'][0]['write'] = dict("
+                    f"side(136314880, {milliseconds}), bw_bytes={rate})")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                profile = json.loads(self.profile.read_text())
+                self.assertEqual(profile["write_bytes_per_s"], rate)
+                measured = profile["measured"]["write"]["write"]
+                self.assertEqual(measured["duration_ms"], milliseconds)
+                self.assertEqual("cannot be trusted" not in done.stdout + done.stderr, trusted)
+
     def test_never_a_profile_from_these(self):
         jobs = "document['jobs']"
         for change, status, says in (
@@ -133,6 +149,8 @@ class Calibrate(unittest.TestCase):
             ("del document['fio version']", 4, "version"),
             (f"{jobs}[0]['read']['bw_bytes'] = {jobs}[0]['read']['bw']", 4, "add up"),
             (f"{jobs}[0]['read']['runtime'] *= 1000", 4, "add up"),
+            (f"{jobs}[0]['read']['runtime'] = 0; {jobs}[0]['read']['bw_bytes'] = 0", 4, "add up"),
+            (f"{jobs}[0]['read'].update(io_bytes=3000000, runtime=10, bw_bytes=300000)", 4, "add up"),
             (f"{jobs}[0]['read'] = nothing; {jobs}[0]['write'] = nothing", 4, "moved no byte"),
             (f"{jobs}[0]['read'] = dict({jobs}[0]['write'])", 4, "lacks the figures"),
             (f"{jobs}[0]['read']['clat'] = {jobs}[0]['read'].pop('clat_ns', 0)", 4, "clat_ns"),

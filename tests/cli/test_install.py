@@ -42,6 +42,12 @@ def run(*command, expect=0, cwd="/", **variables):
     return done
 
 
+def not_objects(folder, names):
+    """Tests, and what tests that run at this moment keep beside the program."""
+    return [name for name in names
+            if Path(folder) == OBJECTS and (name == "tests" or name.startswith("tmp"))]
+
+
 class Clone:
     """A copy of the sources and objects, and the make variables that say how they were built."""
 
@@ -56,7 +62,7 @@ class Clone:
                 shutil.copy2(source, target)
         objects = self.path / "build/obj" / OBJECTS.name
         shutil.copytree(OBJECTS, objects, copy_function=shutil.copy2,
-                        ignore=lambda folder, names: {"tests", "tmp"} & set(names))
+                        ignore=not_objects)
         compiler, level, rest, werror, cuda = VARIANT.match(OBJECTS.name).groups()
         self.sanitize = rest.strip("-").replace("-", ",") if rest else ""
         self.variables = [f"CC={compiler}", f"OPT={level}", f"SANITIZE={self.sanitize}",
