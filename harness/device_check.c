@@ -35,14 +35,11 @@ static void check_block(struct wp_device_check *check, uint32_t block, const uns
 {
 	const struct wp_geometry *geometry = &check->config.geometry;
 	uint32_t chunks = wp_geometry_chunks(geometry);
+	uint32_t wrong = wp_content_wrong_chunk(at, wp_geometry_payload_bytes(geometry, 0, chunks),
+						check->config.seed, block, 0, chunks);
 
-	for (uint32_t chunk = 0; chunk < chunks; chunk++) {
-		uint64_t bytes = wp_geometry_payload_bytes(geometry, chunk, 1);
-
-		if (!wp_content_equals(at, bytes, check->config.seed, block, chunk))
-			note_wrong(check, block, (uint64_t)chunk * WP_CHUNK_BYTES);
-		at += bytes;
-	}
+	if (wrong < chunks)
+		note_wrong(check, block, (uint64_t)wrong * WP_CHUNK_BYTES);
 	check->result.blocks++;
 }
 

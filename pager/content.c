@@ -96,23 +96,6 @@ void wp_content_fill(void *buffer, size_t bytes, uint64_t seed, uint32_t block, 
 		fill_tail(wp_content_key(seed, block, chunk), step, at, bytes);
 }
 
-void wp_content_fill_block(void *buffer, uint64_t payload_bytes, uint32_t chunk_count,
-			   uint64_t seed, uint32_t block)
-{
-	uint64_t full_bytes = (uint64_t)(chunk_count - 1) * WP_CHUNK_BYTES;
-	uint64_t chunk_bytes =
-	    payload_bytes > full_bytes ? WP_CHUNK_BYTES : payload_bytes / chunk_count;
-	unsigned char *at = buffer;
-
-	for (uint32_t chunk = 0; chunk < chunk_count; chunk++) {
-		uint64_t bytes = payload_bytes < chunk_bytes ? payload_bytes : chunk_bytes;
-
-		wp_content_fill(at, bytes, seed, block, chunk);
-		at += bytes;
-		payload_bytes -= bytes;
-	}
-}
-
 bool wp_content_equals(const void *buffer, size_t bytes, uint64_t seed, uint32_t block,
 		       uint32_t chunk)
 {
@@ -127,6 +110,64 @@ bool wp_content_equals(const void *buffer, size_t bytes, uint64_t seed, uint32_t
 				return false;
 	}
 	return !bytes || tail_equals(wp_content_key(seed, block, chunk), step, at, bytes);
+}
+
+/* Of all but the last of `count` chunks. */
+static uint64_t chunk_size(uint64_t payload_bytes, uint32_t count)
+{
+	uint64_t full_bytes = (uint64_t)(count - 1) * WP_CHUNK_BYTES;
+
+	return payload_bytes > full_bytes ? WP_CHUNK_BYTES : payload_bytes / count;
+}
+
+/* All there is of a chunk in most virtual runs. In a loop, several are worked out at once. */
+static inline uint64_t only_word(uint64_t seed, uint32_t block, uint32_t chunk)
+{
+	return wp_content_word(wp_content_lane(wp_content_key(seed, block, chunk), 0), 0);
+}
+
+void wp_content_fill_chunks(void *buffer, uint64_t payload_bytes, uint64_t seed, uint32_t block,
+			    uint32_t first, uint32_t count)
+{
+	uint64_t chunk_bytes = chunk_size(payload_bytes, count);
+	unsigned char *at = buffer;
+
+	if (chunk_bytes == sizeof(uint64_t)) {
+		for (uint32_t i = 0; i < count; i++, at += sizeof(uint64_t)) {
+			uint64_t word = only_word(seed, block, first + i);
+
+			memcpy(at, &word, sizeof(word));
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++, at += chunk_bytes, payload_bytes -= chunk_bytes)
+		wp_content_fill(at, payload_bytes < chunk_bytes ? payload_bytes : chunk_bytes, seed,
+				block, first + i);
+}
+
+uint32_t wp_content_wrong_chunk(const void *buffer, uint64_t payload_bytes, uint64_t seed,
+				uint32_t block, uint32_t first, uint32_t count)
+{
+	uint64_t chunk_bytes = chunk_size(payload_bytes, count);
+	const unsigned char *at = buffer;
+	uint32_t i = 0;
+
+	if (chunk_bytes == sizeof(uint64_t)) {
+		for (; i < count; i++, at += sizeof(uint64_t)) {
+			uint64_t word;
+
+			memcpy(&word, at, sizeof(word));
+			if (word != only_word(seed, block, first + i))
+				break;
+		}
+		return first + i;
+	}
+	for (; i < count; i++, at += chunk_bytes, payload_bytes -= chunk_bytes)
+		if (!wp_content_equals(at,
+				       payload_bytes < chunk_bytes ? payload_bytes : chunk_bytes,
+				       seed, block, first + i))
+			break;
+	return first + i;
 }
 
 uint64_t wp_content_checksum(const void *buffer, size_t bytes, uint32_t block, uint32_t generation,

@@ -56,8 +56,9 @@ struct device_model {
 static void move(const struct device_model *device, const struct wp_request *request)
 {
 	if (request->op == WP_OP_ENCODE)
-		wp_content_fill_block(request->device, request->payload_bytes, request->chunk_count,
-				      device->rates.content_seed, request->block);
+		wp_content_fill_chunks(request->device, request->payload_bytes,
+				       device->rates.content_seed, request->block, 0,
+				       request->chunk_count);
 	else if (request->op == WP_OP_COPY)
 		memcpy(request->device, request->host, request->payload_bytes);
 	else

@@ -33,8 +33,8 @@ static int encode_work(void *context, struct wp_request *request)
 {
 	const struct device_virtual *device = context;
 
-	wp_content_fill_block(request->device, request->payload_bytes, request->chunk_count,
-			      device->rates.content_seed, request->block);
+	wp_content_fill_chunks(request->device, request->payload_bytes, device->rates.content_seed,
+			       request->block, 0, request->chunk_count);
 	return 0;
 }
 

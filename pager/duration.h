@@ -11,6 +11,9 @@ static inline uint64_t wp_duration_ns(uint64_t bytes, uint64_t bytes_per_s)
 {
 	if (!bytes_per_s)
 		return 0;
+	/* The short way, where nothing can overflow: 128-bit division is slow. */
+	if (bytes < UINT32_MAX && bytes_per_s < UINT64_MAX / 2)
+		return (bytes * WP_NS_PER_S + bytes_per_s - 1) / bytes_per_s;
 	return (uint64_t)(((__uint128_t)bytes * WP_NS_PER_S + bytes_per_s - 1) / bytes_per_s);
 }
 

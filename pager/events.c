@@ -102,20 +102,19 @@ static bool before(const struct event *a, const struct event *b)
 	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->sequence < b->sequence;
 }
 
-static void sift_up(struct wp_events *events, uint32_t at)
+/* Puts an event into the free place `at`, or above it. */
+static void sift_up(struct wp_events *events, uint32_t at, const struct event *moved)
 {
-	struct event moved = events->heap[at];
-
-	while (at > 0 && before(&moved, &events->heap[(at - 1) / 2])) {
+	while (at > 0 && before(moved, &events->heap[(at - 1) / 2])) {
 		events->heap[at] = events->heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
-	events->heap[at] = moved;
+	events->heap[at] = *moved;
 }
 
-static void sift_down(struct wp_events *events)
+/* Puts an event into the free place at the top, or below it. */
+static void sift_down(struct wp_events *events, const struct event *moved)
 {
-	struct event moved = events->heap[0];
 	uint32_t at = 0;
 
 	for (;;) {
@@ -126,27 +125,29 @@ static void sift_down(struct wp_events *events)
 		if (child + 1 < events->count &&
 		    before(&events->heap[child + 1], &events->heap[child]))
 			child++;
-		if (!before(&events->heap[child], &moved))
+		if (!before(&events->heap[child], moved))
 			break;
 		events->heap[at] = events->heap[child];
 		at = child;
 	}
-	events->heap[at] = moved;
+	events->heap[at] = *moved;
 }
 
 void wp_events_add(struct wp_events *events, uint64_t at_ns, struct wp_request *request,
 		   wp_event_work work, void *context)
 {
-	WP_CHECK(events->count < events->capacity);
-	WP_CHECK(at_ns >= events->now_ns);
-	events->heap[events->count] = (struct event){
+	struct event added = {
 	    .at_ns = at_ns,
-	    .sequence = events->sequence++,
+	    .sequence = events->sequence,
 	    .request = request,
 	    .work = work,
 	    .context = context,
 	};
-	sift_up(events, events->count++);
+
+	WP_CHECK(events->count < events->capacity);
+	WP_CHECK(at_ns >= events->now_ns);
+	events->sequence++;
+	sift_up(events, events->count++, &added);
 }
 
 void wp_events_run(struct wp_events *events)
@@ -155,9 +156,8 @@ void wp_events_run(struct wp_events *events)
 		struct event due = events->heap[0];
 		int result;
 
-		events->heap[0] = events->heap[--events->count];
-		if (events->count)
-			sift_down(events);
+		if (--events->count)
+			sift_down(events, &events->heap[events->count]);
 		result = due.work ? due.work(due.context, due.request) : 0;
 		wp_request_complete(due.request, result, due.at_ns);
 	}

@@ -54,6 +54,7 @@ static int tiered_open(struct wp_pager *pager)
 	if (!tiered)
 		return -ENOMEM;
 	pager->state = tiered;
+	tiered->encodes.limit_ns = config->read_deadline_ns;
 	tiered->move_count = tiered_transfer_count(config);
 	tiered->moves = calloc(tiered->move_count, sizeof(*tiered->moves));
 	tiered->set = calloc(config->set_blocks_max, sizeof(*tiered->set));
@@ -353,13 +354,13 @@ static uint32_t tiered_in_flight(const struct wp_pager *pager)
 {
 	const struct wp_tiered *tiered = wp_tiered_of(pager);
 
-	return tiered->fresh_active + (tiered->writer ? wp_writer_in_flight(tiered->writer) : 0);
+	return tiered->encodes.count + (tiered->writer ? wp_writer_in_flight(tiered->writer) : 0);
 }
 
 static uint64_t tiered_deadline_ns(const struct wp_pager *pager)
 {
 	const struct wp_tiered *tiered = wp_tiered_of(pager);
-	uint64_t encode_ns = wp_tiered_encode_deadline_ns(pager, false);
+	uint64_t encode_ns = wp_watch_deadline_ns(&tiered->encodes);
 	uint64_t write_ns = tiered->writer ? wp_writer_deadline_ns(tiered->writer) : WP_TIME_NEVER;
 
 	return encode_ns < write_ns ? encode_ns : write_ns;
@@ -370,8 +371,8 @@ static uint64_t tiered_last_deadline_ns(const struct wp_pager *pager)
 	const struct wp_tiered *tiered = wp_tiered_of(pager);
 	uint64_t last_ns = 0, write_ns;
 
-	if (tiered->fresh_active)
-		last_ns = wp_tiered_encode_deadline_ns(pager, true);
+	if (tiered->encodes.count)
+		last_ns = wp_watch_last_deadline_ns(&tiered->encodes);
 	if (tiered->writer && wp_writer_in_flight(tiered->writer)) {
 		write_ns = wp_writer_last_deadline_ns(tiered->writer);
 		last_ns = write_ns > last_ns ? write_ns : last_ns;

@@ -56,8 +56,6 @@ static int no_data(struct wp_request *request)
 static int read_work(void *context, struct wp_request *request)
 {
 	struct store_virtual *store = context;
-	uint32_t payload_bytes = store->geometry.chunk_payload_bytes;
-	unsigned char *at = request->host;
 
 	if (store->written) {
 		const struct written *written = record_of(store, request->block);
@@ -69,34 +67,35 @@ static int read_work(void *context, struct wp_request *request)
 	} else if (request->block >= store->block_count) {
 		return no_data(request);
 	}
-	for (uint32_t i = 0; i < request->chunk_count; i++, at += payload_bytes)
-		wp_content_fill(at, payload_bytes, store->seed, request->block,
-				request->chunk_first + i);
+	wp_content_fill_chunks(request->host, request->payload_bytes, store->seed, request->block,
+			       request->chunk_first, request->chunk_count);
 	return 0;
+}
+
+/* Of what a request carries; negative: all of it is right. */
+static int64_t wrong_chunk(const struct store_virtual *store, const struct wp_request *request)
+{
+	uint32_t end = request->chunk_first + request->chunk_count;
+	uint32_t chunk =
+	    wp_content_wrong_chunk(request->host, request->payload_bytes, store->seed,
+				   request->block, request->chunk_first, request->chunk_count);
+
+	return chunk == end ? -1 : (int64_t)chunk;
 }
 
 static int verify_work(void *context, struct wp_request *request)
 {
-	struct store_virtual *store = context;
-	uint32_t payload_bytes = store->geometry.chunk_payload_bytes;
-	const unsigned char *at = request->host;
+	int64_t chunk = wrong_chunk(context, request);
 
-	for (uint32_t i = 0; i < request->chunk_count; i++, at += payload_bytes) {
-		uint32_t chunk = request->chunk_first + i;
-
-		if (wp_content_equals(at, payload_bytes, store->seed, request->block, chunk))
-			continue;
-		request->fault_offset = (uint64_t)chunk * WP_CHUNK_BYTES;
-		return -EBADMSG;
-	}
-	return 0;
+	if (chunk < 0)
+		return 0;
+	request->fault_offset = (uint64_t)chunk * WP_CHUNK_BYTES;
+	return -EBADMSG;
 }
 
 static int write_work(void *context, struct wp_request *request)
 {
 	struct store_virtual *store = context;
-	uint32_t payload_bytes = store->geometry.chunk_payload_bytes;
-	const unsigned char *at = request->host;
 	struct written *written;
 
 	if (!store->written)
@@ -105,9 +104,7 @@ static int write_work(void *context, struct wp_request *request)
 	/* Begun anew, be it that an earlier try never came to its end. */
 	if (written->committed || request->chunk_first == 0 || written->block != request->block)
 		*written = (struct written){.block = request->block};
-	for (uint32_t i = 0; i < request->chunk_count; i++, at += payload_bytes)
-		written->wrong |= !wp_content_equals(at, payload_bytes, store->seed, request->block,
-						     request->chunk_first + i);
+	written->wrong |= wrong_chunk(store, request) >= 0;
 	written->chunks += request->chunk_count;
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "pager/residency.h"
 #include "pager/tiers.h"
+#include "pager/watch.h"
 #include "pager/writer.h"
 
 #define WP_MOVE_NONE UINT32_MAX
@@ -52,7 +53,7 @@ struct wp_fresh {
 	bool active;
 	uint32_t block;
 	uint32_t position;
-	uint64_t asked_ns; /* when the device took it */
+	struct wp_watched watched; /* while the device has it */
 };
 
 struct wp_tiered {
@@ -63,8 +64,8 @@ struct wp_tiered {
 	struct wp_wanted *set;
 	struct wp_wanted *guesses;
 	uint32_t guess_count;
-	struct wp_fresh *fresh; /* tiers.write_blocks of them */
-	uint32_t fresh_active;	/* encodes with the device */
+	struct wp_fresh *fresh;	 /* tiers.write_blocks of them */
+	struct wp_watch encodes; /* what the device has */
 	struct wp_queue encoded;
 	struct wp_pager_fault fault;
 	bool stopped;
@@ -92,9 +93,6 @@ bool wp_tiered_finish_moves(struct wp_pager *pager);
 /* Takes what the device has encoded and begins to save it; true if anything was. A
  * failed encode, or one without an answer by its deadline, is the pager's fault. */
 bool wp_tiered_take_encoded(struct wp_pager *pager);
-
-/* Of the encode asked for first, or `last`; WP_TIME_NEVER: none, or no deadline. */
-uint64_t wp_tiered_encode_deadline_ns(const struct wp_pager *pager, bool last);
 
 /* Movements with bytes to read that somebody waits for. */
 bool wp_tiered_is_reading_needed(const struct wp_pager *pager);

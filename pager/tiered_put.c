@@ -7,7 +7,7 @@
 static uint32_t unacknowledged(const struct wp_tiered *tiered)
 {
 	uint32_t count =
-	    tiered->fresh_active + (tiered->writer ? wp_writer_count(tiered->writer) : 0);
+	    tiered->encodes.count + (tiered->writer ? wp_writer_count(tiered->writer) : 0);
 
 	for (uint32_t i = 0; i < tiered->move_count; i++)
 		count += tiered->moves[i].kind == WP_MOVE_SAVE;
@@ -38,10 +38,9 @@ static void encode(struct wp_pager *pager, uint32_t block, uint32_t position)
 	    .block = block,
 	    .position = position,
 	};
-	tiered->fresh_active++;
 	/* The compute engine queues without a limit. */
 	WP_CHECK(wp_port_submit(pager->world->device, &fresh->encode) == 0);
-	fresh->asked_ns = fresh->encode.submit_ns;
+	wp_watch_begin(&tiered->encodes, &fresh->watched, &fresh->encode, fresh->encode.submit_ns);
 }
 
 static void set_fault(struct wp_tiered *tiered, uint32_t block, int error)
@@ -49,32 +48,6 @@ static void set_fault(struct wp_tiered *tiered, uint32_t block, int error)
 	if (!tiered->fault.error)
 		tiered->fault =
 		    (struct wp_pager_fault){.error = error, .block = block, .stage = "encode"};
-}
-
-static const struct wp_fresh *asked_first(const struct wp_pager *pager, bool last)
-{
-	const struct wp_tiered *tiered = wp_tiered_of(pager);
-	const struct wp_fresh *found = NULL;
-
-	for (uint32_t i = 0; i < pager->config.tiers.write_blocks; i++) {
-		const struct wp_fresh *fresh = &tiered->fresh[i];
-
-		if (!fresh->active)
-			continue;
-		if (!found ||
-		    (last ? fresh->asked_ns > found->asked_ns : fresh->asked_ns < found->asked_ns))
-			found = fresh;
-	}
-	return found;
-}
-
-uint64_t wp_tiered_encode_deadline_ns(const struct wp_pager *pager, bool last)
-{
-	const struct wp_fresh *fresh = asked_first(pager, last);
-
-	if (!fresh || !pager->config.read_deadline_ns)
-		return WP_TIME_NEVER;
-	return fresh->asked_ns + pager->config.read_deadline_ns;
 }
 
 static bool take(struct wp_pager *pager, const struct wp_fresh *fresh)
@@ -109,11 +82,12 @@ bool wp_tiered_take_encoded(struct wp_pager *pager)
 		struct wp_fresh *fresh = (struct wp_fresh *)request;
 
 		fresh->active = false;
-		tiered->fresh_active--;
+		wp_watch_end(&tiered->encodes, &fresh->watched);
 		began |= take(pager, fresh);
 	}
-	if (wp_tiered_encode_deadline_ns(pager, false) <= wp_clock_now_ns(pager->world->clock))
-		set_fault(tiered, asked_first(pager, false)->block, -ETIMEDOUT);
+	request = wp_watch_overdue(&tiered->encodes, wp_clock_now_ns(pager->world->clock));
+	if (request)
+		set_fault(tiered, ((struct wp_fresh *)request)->block, -ETIMEDOUT);
 	return began;
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pager/watch.h"
+
 /* Copies given to the device at once: enough to keep it busy, few enough to overtake. */
 #define COPY_DEPTH 2u
 
@@ -21,9 +23,10 @@ enum state {
 
 struct piece {
 	struct wp_request request; /* first: a request is its piece */
+	struct transfer *transfer; /* whose it is */
+	uint64_t offset;	   /* in the transfer's host and device memory */
+	struct wp_watched watched; /* while a seam has it */
 	uint32_t rereads;
-	uint64_t asked_ns;	     /* when a seam took it */
-	struct piece *older, *newer; /* while a seam has it */
 };
 
 struct transfer {
@@ -49,10 +52,11 @@ struct wp_transfers {
 	uint64_t sequence;
 	uint32_t reads_in_flight;
 	uint32_t copies_in_flight;
-	struct piece *oldest, *newest; /* in any seam, in the order they were taken */
-	struct wp_queue done;	       /* completions of both seams */
-	struct wp_queue rereads;       /* pieces that did not verify */
-	struct wp_queue unverified;    /* pieces the store had no room to verify */
+	struct transfer *picked;    /* by the order; NULL: what it picks from has changed */
+	struct wp_watch watch;	    /* pieces in any seam */
+	struct wp_queue done;	    /* completions of both seams */
+	struct wp_queue rereads;    /* pieces that did not verify */
+	struct wp_queue unverified; /* pieces the store had no room to verify */
 	struct wp_transfers_totals totals;
 	struct wp_pager_fault fault;
 	struct transfer *transfers;
@@ -60,6 +64,25 @@ struct wp_transfers {
 	struct wp_candidate *candidates; /* scratch of start_reads */
 	uint32_t *candidate_of;
 };
+
+/* What stays of a transfer's piece `index`, whichever block it belongs to. */
+static void form_piece(struct wp_transfers *transfers, struct transfer *transfer, uint32_t index)
+{
+	const struct wp_geometry *geometry = &transfers->config.geometry;
+	uint32_t first = index * geometry->read_chunks;
+	uint32_t left = wp_geometry_chunks(geometry) - first;
+	uint32_t count = left < geometry->read_chunks ? left : geometry->read_chunks;
+
+	transfer->pieces[index] = (struct piece){
+	    .transfer = transfer,
+	    .offset = wp_geometry_payload_bytes(geometry, 0, first),
+	    .request.owner = &transfers->done,
+	    .request.chunk_first = first,
+	    .request.chunk_count = count,
+	    .request.bytes = wp_geometry_bytes(geometry, first, count),
+	    .request.payload_bytes = wp_geometry_payload_bytes(geometry, first, count),
+	};
+}
 
 int wp_transfers_open(struct wp_transfers **opened, const struct wp_transfers_config *config,
 		      struct wp_world *world)
@@ -70,6 +93,7 @@ int wp_transfers_open(struct wp_transfers **opened, const struct wp_transfers_co
 		return -ENOMEM;
 	transfers->world = world;
 	transfers->config = *config;
+	transfers->watch.limit_ns = config->deadline_ns;
 	transfers->reads_per_block = wp_geometry_reads(&config->geometry);
 	transfers->transfers = calloc(config->count, sizeof(*transfers->transfers));
 	transfers->pieces =
@@ -81,9 +105,13 @@ int wp_transfers_open(struct wp_transfers **opened, const struct wp_transfers_co
 		wp_transfers_close(transfers);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < config->count; i++)
-		transfers->transfers[i].pieces =
-		    &transfers->pieces[(size_t)i * transfers->reads_per_block];
+	for (uint32_t i = 0; i < config->count; i++) {
+		struct transfer *transfer = &transfers->transfers[i];
+
+		transfer->pieces = &transfers->pieces[(size_t)i * transfers->reads_per_block];
+		for (uint32_t index = 0; index < transfers->reads_per_block; index++)
+			form_piece(transfers, transfer, index);
+	}
 	*opened = transfers;
 	return 0;
 }
@@ -105,35 +133,15 @@ static struct transfer *transfer_at(const struct wp_transfers *transfers, uint32
 	return &transfers->transfers[at];
 }
 
-static struct transfer *owner_of(struct wp_transfers *transfers, const struct piece *piece)
+/* What a new block changes of piece `index`, which is returned. */
+static struct piece *prepare_piece(struct transfer *transfer, uint32_t index)
 {
-	size_t index = (size_t)(piece - transfers->pieces);
-
-	return &transfers->transfers[index / transfers->reads_per_block];
-}
-
-/* Fills in piece `index` of a transfer and returns it. */
-static struct piece *prepare_piece(struct wp_transfers *transfers, struct transfer *transfer,
-				   uint32_t index)
-{
-	const struct wp_geometry *geometry = &transfers->config.geometry;
 	struct piece *piece = &transfer->pieces[index];
-	uint32_t first = index * geometry->read_chunks;
-	uint32_t left = wp_geometry_chunks(geometry) - first;
-	uint32_t count = left < geometry->read_chunks ? left : geometry->read_chunks;
-	uint64_t offset = wp_geometry_payload_bytes(geometry, 0, first);
 
 	piece->rereads = 0;
-	piece->request = (struct wp_request){
-	    .owner = &transfers->done,
-	    .block = transfer->block,
-	    .chunk_first = first,
-	    .chunk_count = count,
-	    .bytes = wp_geometry_bytes(geometry, first, count),
-	    .payload_bytes = wp_geometry_payload_bytes(geometry, first, count),
-	    .host = (char *)transfer->host + offset,
-	    .device = (char *)transfer->device + offset,
-	};
+	piece->request.block = transfer->block;
+	piece->request.host = (char *)transfer->host + piece->offset;
+	piece->request.device = (char *)transfer->device + piece->offset;
 	return piece;
 }
 
@@ -154,11 +162,12 @@ void wp_transfer_begin(struct wp_transfers *transfers, uint32_t at,
 	transfer->reads_issued = 0;
 	transfer->arrived = 0;
 	transfer->done_ns = 0;
+	transfers->picked = NULL;
 	if (order->kind == WP_TRANSFER_LOAD)
 		return;
 	/* Nothing to read: all of it waits for the copy engine at once. */
 	for (uint32_t i = 0; i < transfers->reads_per_block; i++)
-		wp_queue_push(&transfer->movable, &prepare_piece(transfers, transfer, i)->request);
+		wp_queue_push(&transfer->movable, &prepare_piece(transfer, i)->request);
 }
 
 void wp_transfer_demand(struct wp_transfers *transfers, uint32_t at)
@@ -167,16 +176,16 @@ void wp_transfer_demand(struct wp_transfers *transfers, uint32_t at)
 
 	WP_CHECK(transfer->state == STATE_ACTIVE || transfer->state == STATE_COMPLETE);
 	transfer->needed = true;
+	transfers->picked = NULL;
 }
 
 /* Takes the transfer's pieces out of a queue that it shares with others. */
-static void purge(struct wp_transfers *transfers, struct wp_queue *queue,
-		  const struct transfer *transfer)
+static void purge(struct wp_queue *queue, const struct transfer *transfer)
 {
 	for (uint32_t left = queue->count; left > 0; left--) {
 		struct wp_request *request = wp_queue_pop(queue);
 
-		if (owner_of(transfers, (struct piece *)request) != transfer)
+		if (((struct piece *)request)->transfer != transfer)
 			wp_queue_push(queue, request);
 	}
 }
@@ -186,9 +195,10 @@ void wp_transfer_abandon(struct wp_transfers *transfers, uint32_t at)
 	struct transfer *transfer = transfer_at(transfers, at);
 
 	WP_CHECK(transfer->state == STATE_ACTIVE || transfer->state == STATE_COMPLETE);
+	transfers->picked = NULL;
 	transfer->movable = (struct wp_queue){0};
-	purge(transfers, &transfers->rereads, transfer);
-	purge(transfers, &transfers->unverified, transfer);
+	purge(&transfers->rereads, transfer);
+	purge(&transfers->unverified, transfer);
 	transfer->state = transfer->in_flight ? STATE_DRAINING : STATE_FREE;
 }
 
@@ -254,21 +264,16 @@ static void check_transfer(const struct wp_transfers *transfers, const struct tr
 
 void wp_transfers_check(const struct wp_transfers *transfers)
 {
-	const struct piece *before = NULL;
-	uint32_t asked = 0, reads = 0, copies = 0;
+	uint32_t reads = 0, copies = 0;
 
 	for (uint32_t i = 0; i < transfers->config.count; i++)
 		check_transfer(transfers, &transfers->transfers[i]);
-	for (const struct piece *piece = transfers->oldest; piece; piece = piece->newer) {
-		WP_CHECK(piece->older == before);
-		WP_CHECK(!before || before->asked_ns <= piece->asked_ns);
-		before = piece;
-		asked++;
-		reads += piece->request.op == WP_OP_READ;
-		copies += piece->request.op == WP_OP_COPY || piece->request.op == WP_OP_FETCH;
+	wp_watch_check(&transfers->watch);
+	for (const struct wp_watched *one = transfers->watch.oldest; one; one = one->newer) {
+		reads += one->request->op == WP_OP_READ;
+		copies += one->request->op == WP_OP_COPY || one->request->op == WP_OP_FETCH;
 	}
-	WP_CHECK(before == transfers->newest);
-	WP_CHECK(asked == wp_transfers_in_flight(transfers));
+	WP_CHECK(transfers->watch.count == wp_transfers_in_flight(transfers));
 	WP_CHECK(reads == transfers->reads_in_flight);
 	WP_CHECK(reads <= transfers->config.read_depth);
 	WP_CHECK(copies == transfers->copies_in_flight && copies <= COPY_DEPTH);
@@ -306,45 +311,25 @@ static void set_fault(struct wp_transfers *transfers, const struct wp_request *r
 /* A seam has taken the piece. */
 static void note_asked(struct wp_transfers *transfers, struct piece *piece)
 {
-	piece->asked_ns = piece->request.submit_ns;
-	piece->newer = NULL;
-	piece->older = transfers->newest;
-	if (piece->older)
-		piece->older->newer = piece;
-	else
-		transfers->oldest = piece;
-	transfers->newest = piece;
-	owner_of(transfers, piece)->in_flight++;
+	wp_watch_begin(&transfers->watch, &piece->watched, &piece->request,
+		       piece->request.submit_ns);
+	piece->transfer->in_flight++;
 }
 
 static void note_answered(struct wp_transfers *transfers, struct piece *piece)
 {
-	if (piece->older)
-		piece->older->newer = piece->newer;
-	else
-		transfers->oldest = piece->newer;
-	if (piece->newer)
-		piece->newer->older = piece->older;
-	else
-		transfers->newest = piece->older;
-	owner_of(transfers, piece)->in_flight--;
-}
-
-static uint64_t deadline_of(const struct wp_transfers *transfers, const struct piece *piece)
-{
-	if (!piece || !transfers->config.deadline_ns)
-		return WP_TIME_NEVER;
-	return piece->asked_ns + transfers->config.deadline_ns;
+	wp_watch_end(&transfers->watch, &piece->watched);
+	piece->transfer->in_flight--;
 }
 
 uint64_t wp_transfers_deadline_ns(const struct wp_transfers *transfers)
 {
-	return deadline_of(transfers, transfers->oldest);
+	return wp_watch_deadline_ns(&transfers->watch);
 }
 
 uint64_t wp_transfers_last_deadline_ns(const struct wp_transfers *transfers)
 {
-	return deadline_of(transfers, transfers->newest);
+	return wp_watch_last_deadline_ns(&transfers->watch);
 }
 
 /* The request belongs to the seam, which may have changed it: nothing is read from it but `op`. */
@@ -356,14 +341,14 @@ static void check_deadline(struct wp_transfers *transfers)
 	    [WP_OP_COPY] = "copy",
 	    [WP_OP_FETCH] = "fetch",
 	};
-	const struct piece *piece = transfers->oldest;
+	const struct piece *piece = (const struct piece *)wp_watch_overdue(
+	    &transfers->watch, wp_clock_now_ns(transfers->world->clock));
 	const struct transfer *transfer;
 	uint64_t index;
 
-	if (transfers->fault.error ||
-	    wp_clock_now_ns(transfers->world->clock) < wp_transfers_deadline_ns(transfers))
+	if (!piece || transfers->fault.error)
 		return;
-	transfer = owner_of(transfers, piece);
+	transfer = piece->transfer;
 	index = (uint64_t)(piece - transfer->pieces);
 	transfers->fault = (struct wp_pager_fault){
 	    .error = -ETIMEDOUT,
@@ -405,7 +390,7 @@ static void read_done(struct wp_transfers *transfers, struct piece *piece)
 	transfers->totals.retries += request->retries;
 	if (request->result == 0)
 		transfers->totals.bytes_read += request->bytes;
-	if (owner_of(transfers, piece)->state != STATE_ACTIVE)
+	if (piece->transfer->state != STATE_ACTIVE)
 		return;
 	if (request->result == 0)
 		verify(transfers, piece);
@@ -416,7 +401,7 @@ static void read_done(struct wp_transfers *transfers, struct piece *piece)
 static void verify_done(struct wp_transfers *transfers, struct piece *piece)
 {
 	struct wp_request *request = &piece->request;
-	struct transfer *transfer = owner_of(transfers, piece);
+	struct transfer *transfer = piece->transfer;
 
 	wp_meter_end(&transfers->totals.verify, request->done_ns);
 	if (request->result == -EBADMSG)
@@ -438,7 +423,7 @@ static void verify_done(struct wp_transfers *transfers, struct piece *piece)
 static void copy_done(struct wp_transfers *transfers, struct piece *piece)
 {
 	struct wp_request *request = &piece->request;
-	struct transfer *transfer = owner_of(transfers, piece);
+	struct transfer *transfer = piece->transfer;
 
 	wp_meter_end(&transfers->totals.copy, request->done_ns);
 	transfers->copies_in_flight--;
@@ -459,7 +444,7 @@ static void take_completions(struct wp_transfers *transfers)
 
 	while ((request = wp_queue_pop(&transfers->done))) {
 		struct piece *piece = (struct piece *)request;
-		struct transfer *transfer = owner_of(transfers, piece);
+		struct transfer *transfer = piece->transfer;
 
 		note_answered(transfers, piece);
 		if (request->op == WP_OP_READ)
@@ -539,7 +524,8 @@ static bool resubmit(struct wp_transfers *transfers, struct wp_queue *waiting, e
 	return true;
 }
 
-static uint32_t list_candidates(struct wp_transfers *transfers)
+/* The transfer to read from next, NULL if none has reads left. */
+static struct transfer *pick(struct wp_transfers *transfers)
 {
 	uint32_t count = 0;
 
@@ -555,25 +541,26 @@ static uint32_t list_candidates(struct wp_transfers *transfers)
 		};
 		transfers->candidate_of[count++] = i;
 	}
-	return count;
+	if (!count)
+		return NULL;
+	return &transfers->transfers[transfers->candidate_of[transfers->config.order->pick(
+	    transfers->candidates, count)]];
 }
 
 static void start_reads(struct wp_transfers *transfers)
 {
 	while (transfers->reads_in_flight < transfers->config.read_depth) {
-		uint32_t count = list_candidates(transfers);
 		struct transfer *transfer;
-		struct piece *piece;
 
-		if (!count)
+		if (!transfers->picked)
+			transfers->picked = pick(transfers);
+		transfer = transfers->picked;
+		if (!transfer ||
+		    !submit_to_store(transfers, prepare_piece(transfer, transfer->reads_issued),
+				     WP_OP_READ))
 			return;
-		transfer =
-		    &transfers->transfers[transfers->candidate_of[transfers->config.order->pick(
-			transfers->candidates, count)]];
-		piece = prepare_piece(transfers, transfer, transfer->reads_issued);
-		if (!submit_to_store(transfers, piece, WP_OP_READ))
-			return;
-		transfer->reads_issued++;
+		if (++transfer->reads_issued == transfers->reads_per_block)
+			transfers->picked = NULL;
 	}
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pager/watch.h"
+
 enum job_state {
 	JOB_FREE,
 	JOB_WRITING,
@@ -25,7 +27,7 @@ struct job {
 struct write {
 	struct wp_request request; /* first: a request is its write */
 	struct job *job;	   /* NULL: free */
-	uint64_t asked_ns;
+	struct wp_watched watched; /* while the store has it */
 };
 
 struct wp_writer {
@@ -34,7 +36,7 @@ struct wp_writer {
 	uint32_t writes_per_block;
 	uint64_t sequence;
 	uint32_t count;
-	uint32_t in_flight;
+	struct wp_watch watch; /* what the store has */
 	uint64_t bytes;
 	struct wp_queue done;
 	struct wp_pager_fault fault;
@@ -52,6 +54,7 @@ int wp_writer_open(struct wp_writer **opened, const struct wp_writer_config *con
 		return -ENOMEM;
 	writer->world = world;
 	writer->config = *config;
+	writer->watch.limit_ns = config->deadline_ns;
 	writer->writes_per_block = wp_geometry_reads(&config->geometry);
 	writer->write_count = config->depth + config->blocks_max;
 	writer->jobs = calloc(config->blocks_max, sizeof(*writer->jobs));
@@ -117,7 +120,7 @@ static void take_completions(struct wp_writer *writer)
 		struct job *job = write->job;
 
 		write->job = NULL;
-		writer->in_flight--;
+		wp_watch_end(&writer->watch, &write->watched);
 		if (request->result < 0) {
 			set_fault(writer, job, request->result, request->fault_offset,
 				  request->op == WP_OP_COMMIT);
@@ -149,8 +152,7 @@ static bool submit(struct wp_writer *writer, struct job *job, struct write *writ
 	if (wp_port_submit(writer->world->store, &write->request) != 0)
 		return false;
 	write->job = job;
-	write->asked_ns = write->request.submit_ns;
-	writer->in_flight++;
+	wp_watch_begin(&writer->watch, &write->watched, &write->request, write->request.submit_ns);
 	return true;
 }
 
@@ -207,44 +209,22 @@ static struct job *next_to_write(struct wp_writer *writer)
 	return best;
 }
 
-static const struct write *asked_first(const struct wp_writer *writer, bool last)
-{
-	const struct write *found = NULL;
-
-	for (uint32_t i = 0; i < writer->write_count; i++) {
-		const struct write *write = &writer->writes[i];
-
-		if (!write->job)
-			continue;
-		if (!found ||
-		    (last ? write->asked_ns > found->asked_ns : write->asked_ns < found->asked_ns))
-			found = write;
-	}
-	return found;
-}
-
-static uint64_t deadline_of(const struct wp_writer *writer, const struct write *write)
-{
-	if (!write || !writer->config.deadline_ns)
-		return WP_TIME_NEVER;
-	return write->asked_ns + writer->config.deadline_ns;
-}
-
 uint64_t wp_writer_deadline_ns(const struct wp_writer *writer)
 {
-	return deadline_of(writer, asked_first(writer, false));
+	return wp_watch_deadline_ns(&writer->watch);
 }
 
 uint64_t wp_writer_last_deadline_ns(const struct wp_writer *writer)
 {
-	return deadline_of(writer, asked_first(writer, true));
+	return wp_watch_last_deadline_ns(&writer->watch);
 }
 
 static void check_deadline(struct wp_writer *writer)
 {
-	const struct write *write = asked_first(writer, false);
+	const struct write *write = (const struct write *)wp_watch_overdue(
+	    &writer->watch, wp_clock_now_ns(writer->world->clock));
 
-	if (deadline_of(writer, write) <= wp_clock_now_ns(writer->world->clock))
+	if (write)
 		set_fault(writer, write->job, -ETIMEDOUT,
 			  (uint64_t)write->request.chunk_first * WP_CHUNK_BYTES,
 			  write >= &writer->writes[writer->config.depth]);
@@ -282,7 +262,7 @@ bool wp_writer_take_acknowledged(struct wp_writer *writer, uint32_t *block)
 
 uint32_t wp_writer_in_flight(const struct wp_writer *writer)
 {
-	return writer->in_flight;
+	return writer->watch.count;
 }
 
 uint64_t wp_writer_bytes(const struct wp_writer *writer)

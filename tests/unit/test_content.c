@@ -86,27 +86,54 @@ static void checksums_depend_on_all_of_it(void **state)
 	assert_true(checksum != wp_content_checksum(bytes, sizeof(bytes) - 1, 5, 1, 2));
 }
 
-static void a_block_is_its_chunks(void **state)
+static void chunks_behind_each_other(void **state)
 {
 	static unsigned char bytes[3 * WP_CHUNK_BYTES], chunk[WP_CHUNK_BYTES];
 	const size_t last = 1000;
 
 	(void)state;
 	/* Whole chunks and a short one. */
-	wp_content_fill_block(bytes, 2 * WP_CHUNK_BYTES + last, 3, 7, 9);
+	wp_content_fill_chunks(bytes, 2 * WP_CHUNK_BYTES + last, 7, 9, 5, 3);
 	for (uint32_t i = 0; i < 3; i++) {
 		size_t length = i < 2 ? WP_CHUNK_BYTES : last;
 
-		wp_content_fill(chunk, length, 7, 9, i);
+		wp_content_fill(chunk, length, 7, 9, 5 + i);
 		assert_memory_equal(bytes + (size_t)i * WP_CHUNK_BYTES, chunk, length);
 	}
 	assert_int_equal(bytes[2 * WP_CHUNK_BYTES + last], 0);
 	/* The virtual world's: little of each chunk. */
-	memset(bytes, 0, 200);
-	wp_content_fill_block(bytes, 3 * 40, 3, 7, 9);
-	for (uint32_t i = 0; i < 3; i++)
-		assert_true(wp_content_equals(bytes + (size_t)i * 40, 40, 7, 9, i));
-	assert_int_equal(bytes[120], 0);
+	for (uint32_t size = 1; size <= 40; size++) {
+		memset(bytes, 0, 200);
+		wp_content_fill_chunks(bytes, 3 * size, 7, 9, 5, 3);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_true(wp_content_equals(bytes + (size_t)i * size, size, 7, 9, 5 + i));
+		assert_int_equal(bytes[3 * size], 0);
+	}
+}
+
+/* Each byte of each chunk, with chunks of every form that there is. */
+static void the_wrong_chunk_is_named(void **state)
+{
+	static unsigned char bytes[WP_CHUNK_BYTES + 9];
+	const uint64_t sizes[][2] = {{3 * 8, 3}, {3 * 40, 3}, {3 * 5, 3},
+				     {8, 1},	 {40, 1},     {WP_CHUNK_BYTES + 9, 2}};
+
+	(void)state;
+	for (size_t form = 0; form < sizeof(sizes) / sizeof(sizes[0]); form++) {
+		uint64_t size = sizes[form][0];
+		uint32_t count = (uint32_t)sizes[form][1];
+		uint64_t chunk = size > WP_CHUNK_BYTES ? WP_CHUNK_BYTES : size / count;
+
+		wp_content_fill_chunks(bytes, size, 7, 9, 5, count);
+		assert_int_equal(wp_content_wrong_chunk(bytes, size, 7, 9, 5, count), 5 + count);
+		assert_int_equal(wp_content_wrong_chunk(bytes, size, 7, 8, 5, count), 5);
+		for (uint64_t at = 0; at<size; at += size> 1000 ? 13107 : 1) {
+			bytes[at] ^= 1;
+			assert_int_equal(wp_content_wrong_chunk(bytes, size, 7, 9, 5, count),
+					 5 + at / chunk);
+			bytes[at] ^= 1;
+		}
+	}
 }
 
 int main(void)
@@ -116,7 +143,8 @@ int main(void)
 	    cmocka_unit_test(content_depends_on_all_of_it),
 	    cmocka_unit_test(content_stays_what_it_was),
 	    cmocka_unit_test(checksums_depend_on_all_of_it),
-	    cmocka_unit_test(a_block_is_its_chunks),
+	    cmocka_unit_test(chunks_behind_each_other),
+	    cmocka_unit_test(the_wrong_chunk_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
