@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "pager/check.h"
-#include "pager/clock.h"
+#include "pager/limits.h"
 
 struct wp_request;
 
