@@ -49,11 +49,24 @@ void wp_int4_plain_decode_group(const uint8_t *packed, const uint8_t *scale, uin
 
 /* Below this scale (sign included) no sum of two turned values overflows and
  * none is a NaN: |q x scale| <= 2^127. */
-#define WP_INT4_SCALE_ORDINARY 0x7d80u
+#define WP_INT4_SCALE_ORDINARY	 0x7d80u
+
+/*
+ * The fast paths divide by a scale s by multiplying with 1/s, from this scale on (2^-126; s and 1/s
+ * are then ordinary numbers, and |x / s| <= 7 (1 + 2^-8)), and round the product to multiples of
+ * 2^-12 by adding and subtracting WP_INT4_SNAP before they round it to an integer.
+ *
+ * That gives the same integer. x and s have 8 significant bits: x = X 2^a, s = S 2^b with integers
+ * X, S < 2^8. So x / s is X / (S 2^m) with an integer m <= 2 or smaller than 1/2, and what is not
+ * half an odd integer differs from it by at least 1 / (S 2^(m + 1)) > 2^-11. The product is off by
+ * less than 2^-19: halves become themselves again, everything else stays on its side of them.
+ */
+#define WP_INT4_SCALE_INVERTIBLE 0x0080u
+#define WP_INT4_SNAP		 3072.0f /* 1.5 x 2^11: its last place is 2^-12 */
 
 /* From this many bytes of output on, decoding writes past the caches: whoever
  * asks for so much reads it from memory (or another device) anyway. */
-#define WP_INT4_STREAM_BYTES   (1024u * 1024u)
+#define WP_INT4_STREAM_BYTES	 (1024u * 1024u)
 
 static inline bool wp_int4_streams(const uint16_t *elements, uint64_t groups)
 {

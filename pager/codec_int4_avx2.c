@@ -123,20 +123,20 @@ TARGET_PART uint16_t largest(__m256i words)
 	return (uint16_t)~_mm_extract_epi16(least, 0);
 }
 
-/* q of 8 values, clamped, not yet biased. */
-TARGET_PART __m256i quantise(__m256i bits, __m256 scale)
+/* q of 8 values, not yet biased. */
+TARGET_PART __m256i quantise(__m256i bits, __m256 inverse)
 {
-	__m256i q = _mm256_cvtps_epi32(_mm256_div_ps(_mm256_castsi256_ps(bits), scale));
+	const __m256 snap = _mm256_set1_ps(WP_INT4_SNAP);
+	__m256 quotient = _mm256_mul_ps(_mm256_castsi256_ps(bits), inverse);
 
-	q = _mm256_min_epi32(q, _mm256_set1_epi32(WP_INT4_LIMIT));
-	return _mm256_max_epi32(q, _mm256_set1_epi32(-WP_INT4_LIMIT));
+	return _mm256_cvtps_epi32(_mm256_sub_ps(_mm256_add_ps(quotient, snap), snap));
 }
 
 /* 16 elements to 8 bytes, one a double word: byte = (even + 8) + 16 (odd + 8). */
-TARGET_PART __m256i pack(__m256i words, __m256 scale)
+TARGET_PART __m256i pack(__m256i words, __m256 inverse)
 {
-	__m256i even = quantise(_mm256_slli_epi32(words, 16), scale);
-	__m256i odd = quantise(_mm256_and_si256(words, _mm256_set1_epi32(-0x10000)), scale);
+	__m256i even = quantise(_mm256_slli_epi32(words, 16), inverse);
+	__m256i odd = quantise(_mm256_and_si256(words, _mm256_set1_epi32(-0x10000)), inverse);
 	__m256i sum = _mm256_add_epi32(even, _mm256_slli_epi32(odd, 4));
 
 	return _mm256_add_epi32(sum, _mm256_set1_epi32(17 * WP_INT4_BIAS));
@@ -152,7 +152,7 @@ TARGET static void encode(const uint16_t *elements, uint64_t groups, uint8_t *pa
 		const uint16_t *source = elements + i * GROUP;
 		__m256i words[4], most = _mm256_setzero_si256(), low, high;
 		uint16_t absmax, scale_bits;
-		__m256 scale;
+		__m256 inverse;
 
 		for (uint32_t j = 0; j < 4; j++) {
 			words[j] = _mm256_loadu_si256((const __m256i *)(source + 16 * j));
@@ -160,15 +160,15 @@ TARGET static void encode(const uint16_t *elements, uint64_t groups, uint8_t *pa
 		}
 		absmax = largest(most);
 		scale_bits = absmax < WP_BF16_INF ? wp_int4_scale(absmax) : 0;
-		if (scale_bits == 0) {
+		if (scale_bits < WP_INT4_SCALE_INVERTIBLE) {
 			wp_int4_plain_encode_group(source, GROUP, packed + i * GROUP_PACKED,
 						   scales + 2 * i, counts);
 			continue;
 		}
 		memcpy(scales + 2 * i, &scale_bits, sizeof(scale_bits));
-		scale = _mm256_set1_ps(wp_bf16_to_float(scale_bits));
-		low = _mm256_packus_epi32(pack(words[0], scale), pack(words[1], scale));
-		high = _mm256_packus_epi32(pack(words[2], scale), pack(words[3], scale));
+		inverse = _mm256_set1_ps(1.0f / wp_bf16_to_float(scale_bits));
+		low = _mm256_packus_epi32(pack(words[0], inverse), pack(words[1], inverse));
+		high = _mm256_packus_epi32(pack(words[2], inverse), pack(words[3], inverse));
 		low = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
 		_mm256_storeu_si256((__m256i *)(packed + i * GROUP_PACKED), low);
 	}

@@ -104,20 +104,20 @@ TARGET_PART uint16_t largest(__m512i words)
 	return (uint16_t)~_mm_extract_epi16(least, 0);
 }
 
-/* q of 16 values, clamped, not yet biased. */
-TARGET_PART __m512i quantise(__m512i bits, __m512 scale)
+/* q of 16 values, not yet biased. */
+TARGET_PART __m512i quantise(__m512i bits, __m512 inverse)
 {
-	__m512i q = _mm512_cvtps_epi32(_mm512_div_ps(_mm512_castsi512_ps(bits), scale));
+	const __m512 snap = _mm512_set1_ps(WP_INT4_SNAP);
+	__m512 quotient = _mm512_mul_ps(_mm512_castsi512_ps(bits), inverse);
 
-	q = _mm512_min_epi32(q, _mm512_set1_epi32(WP_INT4_LIMIT));
-	return _mm512_max_epi32(q, _mm512_set1_epi32(-WP_INT4_LIMIT));
+	return _mm512_cvtps_epi32(_mm512_sub_ps(_mm512_add_ps(quotient, snap), snap));
 }
 
 /* 32 elements to 16 bytes: byte = (even + 8) + 16 (odd + 8). */
-TARGET_PART __m128i pack(__m512i words, __m512 scale)
+TARGET_PART __m128i pack(__m512i words, __m512 inverse)
 {
-	__m512i even = quantise(_mm512_slli_epi32(words, 16), scale);
-	__m512i odd = quantise(_mm512_and_si512(words, _mm512_set1_epi32(-0x10000)), scale);
+	__m512i even = quantise(_mm512_slli_epi32(words, 16), inverse);
+	__m512i odd = quantise(_mm512_and_si512(words, _mm512_set1_epi32(-0x10000)), inverse);
 	__m512i sum = _mm512_add_epi32(even, _mm512_slli_epi32(odd, 4));
 
 	return _mm512_cvtepi32_epi8(_mm512_add_epi32(sum, _mm512_set1_epi32(17 * WP_INT4_BIAS)));
@@ -134,17 +134,17 @@ TARGET static void encode(const uint16_t *elements, uint64_t groups, uint8_t *pa
 		uint16_t absmax = largest(_mm512_max_epu16(_mm512_and_si512(first, magnitude),
 							   _mm512_and_si512(second, magnitude)));
 		uint16_t scale_bits = absmax < WP_BF16_INF ? wp_int4_scale(absmax) : 0;
-		__m512 scale = _mm512_set1_ps(wp_bf16_to_float(scale_bits));
+		__m512 inverse = _mm512_set1_ps(1.0f / wp_bf16_to_float(scale_bits));
 		uint8_t *target = packed + i * GROUP_PACKED;
 
-		if (scale_bits == 0) {
+		if (scale_bits < WP_INT4_SCALE_INVERTIBLE) {
 			wp_int4_plain_encode_group(elements + i * GROUP, GROUP, target,
 						   scales + 2 * i, counts);
 			continue;
 		}
 		memcpy(scales + 2 * i, &scale_bits, sizeof(scale_bits));
-		_mm_storeu_si128((__m128i *)target, pack(first, scale));
-		_mm_storeu_si128((__m128i *)(target + 16), pack(second, scale));
+		_mm_storeu_si128((__m128i *)target, pack(first, inverse));
+		_mm_storeu_si128((__m128i *)(target + 16), pack(second, inverse));
 	}
 }
 

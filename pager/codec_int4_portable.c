@@ -67,15 +67,15 @@ TARGET_PART void finish_streaming(void)
 
 static void quantise(const uint16_t *elements, float scale, uint8_t *packed)
 {
-	/* As in wp_int4_encode; clamped as integers, which compilers do without a branch. */
-	const float shift = 12582912.0f;
+	const float shift = 12582912.0f; /* as in wp_int4_encode */
+	const float inverse = 1.0f / scale;
 	int32_t q[GROUP];
 
-	for (uint32_t i = 0; i < GROUP; i++)
-		q[i] = (int32_t)(wp_bf16_to_float(elements[i]) / scale + shift - shift);
 	for (uint32_t i = 0; i < GROUP; i++) {
-		q[i] = q[i] > WP_INT4_LIMIT ? WP_INT4_LIMIT : q[i];
-		q[i] = q[i] < -WP_INT4_LIMIT ? -WP_INT4_LIMIT : q[i];
+		float quotient = wp_bf16_to_float(elements[i]) * inverse;
+
+		quotient = quotient + WP_INT4_SNAP - WP_INT4_SNAP;
+		q[i] = (int32_t)(quotient + shift - shift);
 	}
 	for (uint32_t i = 0; i < PAIRS; i++)
 		packed[i] = (uint8_t)(q[2 * i] + q[2 * i + 1] * 16 + 17 * WP_INT4_BIAS);
@@ -94,7 +94,7 @@ static void encode(const uint16_t *elements, uint64_t groups, uint8_t *packed, u
 			absmax = magnitude > absmax ? magnitude : absmax;
 		}
 		scale = absmax < WP_BF16_INF ? wp_int4_scale(absmax) : 0;
-		if (scale == 0) {
+		if (scale < WP_INT4_SCALE_INVERTIBLE) {
 			wp_int4_plain_encode_group(source, GROUP, packed + i * PAIRS,
 						   scales + 2 * i, counts);
 			continue;

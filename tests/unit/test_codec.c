@@ -286,6 +286,38 @@ static void test_paths_encode_alike(void **state)
 	}
 }
 
+/*
+ * Every quotient of two magnitudes in which the fast paths may differ: all significands of the
+ * largest of a group, at either end of its range, where the fast paths begin, and in between;
+ * with all magnitudes from there down to five binades below, of both signs.
+ */
+static void test_paths_divide_alike(void **state)
+{
+	static const uint32_t exponents[] = {0, 1, 2, 3, 4, 5, 127, 253, 254};
+	static uint16_t elements[ELEMENTS_MAX];
+	const struct wp_int4_path *path;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exponents) / sizeof(exponents[0]) * 128; i++) {
+		uint16_t absmax = (uint16_t)(exponents[i / 128] << 7 | i % 128);
+		uint32_t value = absmax, groups = 0;
+
+		for (; value + 640 > absmax && value && groups < ELEMENTS_MAX / 64; groups++) {
+			uint16_t *group = elements + groups * 64;
+
+			group[0] = group[1] = absmax;
+			for (uint32_t e = 2; e < 64; e += 2) {
+				group[e] = (uint16_t)value;
+				group[e + 1] = (uint16_t)(value | 0x8000u);
+				value -= value > 0;
+			}
+		}
+		for (uint32_t p = 0; (path = wp_int4_path_at(p)); p++)
+			if (path->supported())
+				check_encode(path, elements, groups);
+	}
+}
+
 /* Also scales and nibbles that encoding never makes. */
 static void test_paths_decode_alike(void **state)
 {
@@ -466,6 +498,7 @@ int main(void)
 	    cmocka_unit_test(test_every_pattern),
 	    cmocka_unit_test(test_named_cases),
 	    cmocka_unit_test(test_paths_encode_alike),
+	    cmocka_unit_test(test_paths_divide_alike),
 	    cmocka_unit_test(test_paths_decode_alike),
 	    cmocka_unit_test(test_paths_decode_every_scale),
 	    cmocka_unit_test(test_sizes),
