@@ -360,7 +360,7 @@ static uint32_t tiered_in_flight(const struct wp_pager *pager)
 static uint64_t tiered_deadline_ns(const struct wp_pager *pager)
 {
 	const struct wp_tiered *tiered = wp_tiered_of(pager);
-	uint64_t encode_ns = wp_watch_deadline_ns(&tiered->encodes);
+	uint64_t encode_ns = wp_outstanding_deadline_ns(&tiered->encodes);
 	uint64_t write_ns = tiered->writer ? wp_writer_deadline_ns(tiered->writer) : WP_TIME_NEVER;
 
 	return encode_ns < write_ns ? encode_ns : write_ns;
@@ -372,7 +372,7 @@ static uint64_t tiered_last_deadline_ns(const struct wp_pager *pager)
 	uint64_t last_ns = 0, write_ns;
 
 	if (tiered->encodes.count)
-		last_ns = wp_watch_last_deadline_ns(&tiered->encodes);
+		last_ns = wp_outstanding_last_deadline_ns(&tiered->encodes);
 	if (tiered->writer && wp_writer_in_flight(tiered->writer)) {
 		write_ns = wp_writer_last_deadline_ns(tiered->writer);
 		last_ns = write_ns > last_ns ? write_ns : last_ns;

@@ -15,9 +15,9 @@
 #ifndef WP_TIERED_H
 #define WP_TIERED_H
 
+#include "pager/outstanding.h"
 #include "pager/residency.h"
 #include "pager/tiers.h"
-#include "pager/watch.h"
 #include "pager/writer.h"
 
 #define WP_MOVE_NONE UINT32_MAX
@@ -53,7 +53,7 @@ struct wp_fresh {
 	bool active;
 	uint32_t block;
 	uint32_t position;
-	struct wp_watched watched; /* while the device has it */
+	struct wp_asked asked; /* while the device has it */
 };
 
 struct wp_tiered {
@@ -64,8 +64,8 @@ struct wp_tiered {
 	struct wp_wanted *set;
 	struct wp_wanted *guesses;
 	uint32_t guess_count;
-	struct wp_fresh *fresh;	 /* tiers.write_blocks of them */
-	struct wp_watch encodes; /* what the device has */
+	struct wp_fresh *fresh;	       /* tiers.write_blocks of them */
+	struct wp_outstanding encodes; /* what the device has */
 	struct wp_queue encoded;
 	struct wp_pager_fault fault;
 	bool stopped;

@@ -40,7 +40,8 @@ static void encode(struct wp_pager *pager, uint32_t block, uint32_t position)
 	};
 	/* The compute engine queues without a limit. */
 	WP_CHECK(wp_port_submit(pager->world->device, &fresh->encode) == 0);
-	wp_watch_begin(&tiered->encodes, &fresh->watched, &fresh->encode, fresh->encode.submit_ns);
+	wp_outstanding_add(&tiered->encodes, &fresh->asked, &fresh->encode,
+			   fresh->encode.submit_ns);
 }
 
 static void set_fault(struct wp_tiered *tiered, uint32_t block, int error)
@@ -82,10 +83,10 @@ bool wp_tiered_take_encoded(struct wp_pager *pager)
 		struct wp_fresh *fresh = (struct wp_fresh *)request;
 
 		fresh->active = false;
-		wp_watch_end(&tiered->encodes, &fresh->watched);
+		wp_outstanding_remove(&tiered->encodes, &fresh->asked);
 		began |= take(pager, fresh);
 	}
-	request = wp_watch_overdue(&tiered->encodes, wp_clock_now_ns(pager->world->clock));
+	request = wp_outstanding_overdue(&tiered->encodes, wp_clock_now_ns(pager->world->clock));
 	if (request)
 		set_fault(tiered, ((struct wp_fresh *)request)->block, -ETIMEDOUT);
 	return began;

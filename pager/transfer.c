@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pager/watch.h"
+#include "pager/outstanding.h"
 
 /* Copies given to the device at once: enough to keep it busy, few enough to overtake. */
 #define COPY_DEPTH 2u
@@ -25,7 +25,7 @@ struct piece {
 	struct wp_request request; /* first: a request is its piece */
 	struct transfer *transfer; /* whose it is */
 	uint64_t offset;	   /* in the transfer's host and device memory */
-	struct wp_watched watched; /* while a seam has it */
+	struct wp_asked asked;	   /* while a seam has it */
 	uint32_t rereads;
 };
 
@@ -52,11 +52,11 @@ struct wp_transfers {
 	uint64_t sequence;
 	uint32_t reads_in_flight;
 	uint32_t copies_in_flight;
-	struct transfer *picked;    /* by the order; NULL: what it picks from has changed */
-	struct wp_watch watch;	    /* pieces in any seam */
-	struct wp_queue done;	    /* completions of both seams */
-	struct wp_queue rereads;    /* pieces that did not verify */
-	struct wp_queue unverified; /* pieces the store had no room to verify */
+	struct transfer *picked;	   /* by the order; NULL: what it picks from has changed */
+	struct wp_outstanding outstanding; /* pieces in any seam */
+	struct wp_queue done;		   /* completions of both seams */
+	struct wp_queue rereads;	   /* pieces that did not verify */
+	struct wp_queue unverified;	   /* pieces the store had no room to verify */
 	struct wp_transfers_totals totals;
 	struct wp_pager_fault fault;
 	struct transfer *transfers;
@@ -93,7 +93,7 @@ int wp_transfers_open(struct wp_transfers **opened, const struct wp_transfers_co
 		return -ENOMEM;
 	transfers->world = world;
 	transfers->config = *config;
-	transfers->watch.limit_ns = config->deadline_ns;
+	transfers->outstanding.limit_ns = config->deadline_ns;
 	transfers->reads_per_block = wp_geometry_reads(&config->geometry);
 	transfers->transfers = calloc(config->count, sizeof(*transfers->transfers));
 	transfers->pieces =
@@ -268,12 +268,12 @@ void wp_transfers_check(const struct wp_transfers *transfers)
 
 	for (uint32_t i = 0; i < transfers->config.count; i++)
 		check_transfer(transfers, &transfers->transfers[i]);
-	wp_watch_check(&transfers->watch);
-	for (const struct wp_watched *one = transfers->watch.oldest; one; one = one->newer) {
+	wp_outstanding_check(&transfers->outstanding);
+	for (const struct wp_asked *one = transfers->outstanding.oldest; one; one = one->newer) {
 		reads += one->request->op == WP_OP_READ;
 		copies += one->request->op == WP_OP_COPY || one->request->op == WP_OP_FETCH;
 	}
-	WP_CHECK(transfers->watch.count == wp_transfers_in_flight(transfers));
+	WP_CHECK(transfers->outstanding.count == wp_transfers_in_flight(transfers));
 	WP_CHECK(reads == transfers->reads_in_flight);
 	WP_CHECK(reads <= transfers->config.read_depth);
 	WP_CHECK(copies == transfers->copies_in_flight && copies <= COPY_DEPTH);
@@ -311,25 +311,25 @@ static void set_fault(struct wp_transfers *transfers, const struct wp_request *r
 /* A seam has taken the piece. */
 static void note_asked(struct wp_transfers *transfers, struct piece *piece)
 {
-	wp_watch_begin(&transfers->watch, &piece->watched, &piece->request,
-		       piece->request.submit_ns);
+	wp_outstanding_add(&transfers->outstanding, &piece->asked, &piece->request,
+			   piece->request.submit_ns);
 	piece->transfer->in_flight++;
 }
 
 static void note_answered(struct wp_transfers *transfers, struct piece *piece)
 {
-	wp_watch_end(&transfers->watch, &piece->watched);
+	wp_outstanding_remove(&transfers->outstanding, &piece->asked);
 	piece->transfer->in_flight--;
 }
 
 uint64_t wp_transfers_deadline_ns(const struct wp_transfers *transfers)
 {
-	return wp_watch_deadline_ns(&transfers->watch);
+	return wp_outstanding_deadline_ns(&transfers->outstanding);
 }
 
 uint64_t wp_transfers_last_deadline_ns(const struct wp_transfers *transfers)
 {
-	return wp_watch_last_deadline_ns(&transfers->watch);
+	return wp_outstanding_last_deadline_ns(&transfers->outstanding);
 }
 
 /* The request belongs to the seam, which may have changed it: nothing is read from it but `op`. */
@@ -341,8 +341,8 @@ static void check_deadline(struct wp_transfers *transfers)
 	    [WP_OP_COPY] = "copy",
 	    [WP_OP_FETCH] = "fetch",
 	};
-	const struct piece *piece = (const struct piece *)wp_watch_overdue(
-	    &transfers->watch, wp_clock_now_ns(transfers->world->clock));
+	const struct piece *piece = (const struct piece *)wp_outstanding_overdue(
+	    &transfers->outstanding, wp_clock_now_ns(transfers->world->clock));
 	const struct transfer *transfer;
 	uint64_t index;
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pager/watch.h"
+#include "pager/outstanding.h"
 
 enum job_state {
 	JOB_FREE,
@@ -27,7 +27,7 @@ struct job {
 struct write {
 	struct wp_request request; /* first: a request is its write */
 	struct job *job;	   /* NULL: free */
-	struct wp_watched watched; /* while the store has it */
+	struct wp_asked asked;	   /* while the store has it */
 };
 
 struct wp_writer {
@@ -36,7 +36,7 @@ struct wp_writer {
 	uint32_t writes_per_block;
 	uint64_t sequence;
 	uint32_t count;
-	struct wp_watch watch; /* what the store has */
+	struct wp_outstanding outstanding; /* what the store has */
 	uint64_t bytes;
 	struct wp_queue done;
 	struct wp_pager_fault fault;
@@ -54,7 +54,7 @@ int wp_writer_open(struct wp_writer **opened, const struct wp_writer_config *con
 		return -ENOMEM;
 	writer->world = world;
 	writer->config = *config;
-	writer->watch.limit_ns = config->deadline_ns;
+	writer->outstanding.limit_ns = config->deadline_ns;
 	writer->writes_per_block = wp_geometry_reads(&config->geometry);
 	writer->write_count = config->depth + config->blocks_max;
 	writer->jobs = calloc(config->blocks_max, sizeof(*writer->jobs));
@@ -120,7 +120,7 @@ static void take_completions(struct wp_writer *writer)
 		struct job *job = write->job;
 
 		write->job = NULL;
-		wp_watch_end(&writer->watch, &write->watched);
+		wp_outstanding_remove(&writer->outstanding, &write->asked);
 		if (request->result < 0) {
 			set_fault(writer, job, request->result, request->fault_offset,
 				  request->op == WP_OP_COMMIT);
@@ -152,7 +152,8 @@ static bool submit(struct wp_writer *writer, struct job *job, struct write *writ
 	if (wp_port_submit(writer->world->store, &write->request) != 0)
 		return false;
 	write->job = job;
-	wp_watch_begin(&writer->watch, &write->watched, &write->request, write->request.submit_ns);
+	wp_outstanding_add(&writer->outstanding, &write->asked, &write->request,
+			   write->request.submit_ns);
 	return true;
 }
 
@@ -211,18 +212,18 @@ static struct job *next_to_write(struct wp_writer *writer)
 
 uint64_t wp_writer_deadline_ns(const struct wp_writer *writer)
 {
-	return wp_watch_deadline_ns(&writer->watch);
+	return wp_outstanding_deadline_ns(&writer->outstanding);
 }
 
 uint64_t wp_writer_last_deadline_ns(const struct wp_writer *writer)
 {
-	return wp_watch_last_deadline_ns(&writer->watch);
+	return wp_outstanding_last_deadline_ns(&writer->outstanding);
 }
 
 static void check_deadline(struct wp_writer *writer)
 {
-	const struct write *write = (const struct write *)wp_watch_overdue(
-	    &writer->watch, wp_clock_now_ns(writer->world->clock));
+	const struct write *write = (const struct write *)wp_outstanding_overdue(
+	    &writer->outstanding, wp_clock_now_ns(writer->world->clock));
 
 	if (write)
 		set_fault(writer, write->job, -ETIMEDOUT,
@@ -262,7 +263,7 @@ bool wp_writer_take_acknowledged(struct wp_writer *writer, uint32_t *block)
 
 uint32_t wp_writer_in_flight(const struct wp_writer *writer)
 {
-	return writer->watch.count;
+	return writer->outstanding.count;
 }
 
 uint64_t wp_writer_bytes(const struct wp_writer *writer)
