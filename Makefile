@@ -67,7 +67,7 @@ LIBS_TEST    := -lcmocka
 
 PAGER_SRC   := $(if $(HAVE_CUDA),$(filter-out pager/gpu_absent.c,$(wildcard pager/*.c)),$(wildcard pager/*.c))
 CUDA_SRC    := $(if $(HAVE_CUDA),$(wildcard pager/*.cu))
-HARNESS_SRC := $(wildcard harness/*.c)
+HARNESS_SRC := $(wildcard harness/*.c harness/*/*.c)
 TEST_SRC    := $(wildcard tests/*/test_*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 BENCH_SRC   := $(wildcard tests/bench/bench_*.c)

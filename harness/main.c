@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "harness/error.h"
-#include "harness/interrupt.h"
+#include "harness/system/interrupt.h"
 #include "harness/tool.h"
-#include "harness/verb.h"
+#include "harness/verbs/verb.h"
 
 struct verb {
 	const char *name;

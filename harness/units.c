@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define FRACTION_DIGITS_MAX 18
+#define FIXED_RATE_MAX	    8000000000000000000u
 
 struct decimal {
 	uint64_t whole;
@@ -346,5 +347,19 @@ char *wp_units_count(char *text, uint64_t count)
 		*at++ = digits[i];
 	}
 	*at = '\0';
+	return text;
+}
+
+char *wp_units_rate_in_gb(char *text, uint64_t bytes_per_s)
+{
+	size_t end;
+
+	/* More than any text of nine decimals holds is a document's mistake, not a drive's. */
+	wp_units_fixed(
+	    text, (double)(bytes_per_s < FIXED_RATE_MAX ? bytes_per_s : FIXED_RATE_MAX) / 1e9, 9);
+	for (end = strlen(text); text[end - 1] == '0'; end--)
+		text[end - 1] = '\0';
+	if (text[end - 1] == '.')
+		text[end - 1] = '\0';
 	return text;
 }

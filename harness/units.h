@@ -44,8 +44,9 @@ int wp_units_parse_seconds(const char *what, const char *text, uint64_t *duratio
 #define WP_UNITS_TEXT 64
 
 /* Each fills `text` (at least WP_UNITS_TEXT bytes) and returns it. */
-char *wp_units_bytes(char *text, uint64_t bytes);	   /* "129.3 MB (123.3 MiB)" */
-char *wp_units_rate(char *text, uint64_t bytes_per_s);	   /* "250.0 MB/s (238.4 MiB/s)" */
+char *wp_units_bytes(char *text, uint64_t bytes);	     /* "129.3 MB (123.3 MiB)" */
+char *wp_units_rate(char *text, uint64_t bytes_per_s);	     /* "250.0 MB/s (238.4 MiB/s)" */
+char *wp_units_rate_in_gb(char *text, uint64_t bytes_per_s); /* "0.25": GB/s, no unit, no zeros */
 char *wp_units_duration(char *text, uint64_t duration_ns); /* "1.200 s", "45.0 s", "37 min 30 s" */
 char *wp_units_count(char *text, uint64_t count);	   /* "129,254,400" */
 

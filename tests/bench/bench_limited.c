@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/throttle_cgroup.h"
+#include "harness/throttle/throttle_cgroup.h"
 
 static int fail(const char *text)
 {

@@ -19,7 +19,7 @@
 
 #include <xxhash.h>
 
-#include "harness/prepare.h"
+#include "harness/replay/prepare.h"
 #include "pager/device.h"
 #include "pager/store_host.h"
 

@@ -60,10 +60,11 @@ class Layers(unittest.TestCase):
         self.assert_fault("pager/order_fifo.c", '#include "pager/store.h"\n', "asks no seam")
 
     def test_pager_sees_the_harness(self):
-        self.assert_fault("pager/pager.c", '#include "harness/run.h"\n', "nothing of the harness")
+        self.assert_fault("pager/pager.c", '#include "harness/replay/run.h"\n',
+                          "nothing of the harness")
 
     def test_liburing_elsewhere(self):
-        self.assert_fault("harness/doctor.c", "# include <liburing.h>\n", "liburing")
+        self.assert_fault("harness/machine/doctor.c", "# include <liburing.h>\n", "liburing")
 
     def test_cuda_elsewhere(self):
         self.assert_fault("pager/device_model.c", "#include <cuda_runtime.h>\n", "CUDA")
@@ -72,10 +73,19 @@ class Layers(unittest.TestCase):
         self.assert_fault("harness/stats.c", "#include <jansson.h>\n", "JSON")
 
     def test_harness_sees_internals(self):
-        self.assert_fault("harness/replay.c", '#include "pager/pager_internal.h"\n', "internals")
+        self.assert_fault("harness/replay/replay.c", '#include "pager/pager_internal.h"\n',
+                          "internals")
+
+    def test_part_sees_a_later_one(self):
+        self.assert_fault("harness/trace/trace.c", '#include "harness/replay/run.h"\n',
+                          "comes after")
+        self.assert_fault("harness/error.c", '#include "harness/files/output.h"\n', "comes after")
+
+    def test_unknown_part(self):
+        self.assert_fault("harness/misc/more.c", "", "no folder of the harness is called so")
 
     def test_include_without_folder(self):
-        self.assert_fault("harness/replay.c", '#include "run.h"\n', "write the folder")
+        self.assert_fault("harness/replay/replay.c", '#include "run.h"\n', "write the folder")
 
     def test_pager_prints(self):
         self.assert_fault("pager/pager.c", 'int f(void)\n{\n\treturn printf("");\n}\n',

@@ -13,10 +13,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROGRAM = os.environ.get("WORLDPAGER", os.path.join(ROOT, "build", "worldpager"))
 NAMES = ["a_yaw", "b1_ws", "explore_return", "mixed"]
 # The sources that a trace's bytes come from, for a second compiler.
-MAKERS = ["motion", "retrieval", "trajectory", "trace", "trace_write", "trace_keys", "json_file",
-          "input_file", "tool", "units", "error"]
+MAKERS = ["trace/motion", "trace/retrieval", "trace/trajectory", "trace/trace",
+          "trace/trace_write", "trace/trace_keys", "files/json_file", "files/input_file", "tool",
+          "units", "error"]
 MAIN = """
-#include "harness/trajectory.h"
+#include "harness/trace/trajectory.h"
 int main(int argc, char **argv)
 {
 	struct wp_trajectory trajectory;

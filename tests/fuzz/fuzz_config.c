@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "harness/experiment.h"
-#include "harness/profile.h"
-#include "harness/trajectory.h"
+#include "harness/experiments/experiment.h"
+#include "harness/profile/profile.h"
+#include "harness/trace/trajectory.h"
 #include "tests/fuzz/input.h"
 
 /* Walking costs frames * frames; a fuzzer wants many short runs. */

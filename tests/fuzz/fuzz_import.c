@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/trace_import.h"
+#include "harness/trace/trace_import.h"
 #include "tests/fuzz/input.h"
 
 /* A few bytes can ask for 16 million frames; a fuzzer wants many short runs. */

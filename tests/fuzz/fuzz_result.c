@@ -2,7 +2,7 @@
  * Fuzzes the reader of result documents, as `plot` meets them in a folder that
  * anybody may have filled. What loads has only figures that can be asked for.
  */
-#include "harness/result.h"
+#include "harness/result/result.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "harness/svg_inline.h"
+#include "harness/plot/svg_inline.h"
 #include "tests/fuzz/input.h"
 
 #define PREFIX "f1-"

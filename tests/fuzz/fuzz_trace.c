@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "harness/trace.h"
+#include "harness/trace/trace.h"
 #include "tests/fuzz/input.h"
 
 static void check_lists(const struct wp_block_lists *lists, uint32_t frames)

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "harness/hints.h"
-#include "harness/trace.h"
-#include "harness/trace_info.h"
+#include "harness/trace/hints.h"
+#include "harness/trace/trace.h"
+#include "harness/trace/trace_info.h"
 
 static void load(struct wp_trace *trace, const char *name)
 {

@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include "harness/json_value.h"
-#include "harness/output.h"
+#include "harness/files/json_value.h"
+#include "harness/files/output.h"
 #include "harness/tool.h"
 #include "harness/units.h"
 #include "pager/device.h"

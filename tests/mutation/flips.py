@@ -119,8 +119,16 @@ def rank(*words):
 
 def source_paths(root):
     paths = [os.path.relpath(path, root) for path in glob.glob(f"{root}/pager/*.[ch]")]
-    paths += [f"harness/{name}.c" for name in FIGURES.split()]
+    for name in FIGURES.split():
+        found = glob.glob(f"{root}/harness/**/{name}.c", recursive=True)
+        assert found, f"harness has no {name}.c"
+        paths += [os.path.relpath(path, root) for path in found]
     return sorted(set(paths) - set(LEFT_OUT))
+
+
+def drawn_as(path):
+    """The layer and the file's name: moving a file within its layer changes no draw."""
+    return f"{path.split('/', maxsplit=1)[0]}/{os.path.basename(path)}"
 
 
 def draw(root, seed, only=None):
@@ -136,7 +144,7 @@ def draw(root, seed, only=None):
             text = lines[number - 1]
             place = (text.strip(), column - (len(text) - len(text.lstrip())))
             seen[place] = seen.get(place, 0) + 1
-            name = (seed, path, *place, seen[place])
+            name = (seed, drawn_as(path), *place, seen[place])
             after = min(FLIPS[token], key=lambda word, name=name: rank(*name, word))
             flip = Flip(path, around[number], number, column, text, token, after)
             ranked.append((rank(*name), flip))

@@ -5,6 +5,7 @@ file costs one compilation and one link, whatever runs after it. The checkout
 itself is never touched.
 """
 
+import glob
 import importlib.machinery
 import importlib.util
 import os
@@ -108,9 +109,9 @@ class Workshop:
 
     def link(self, instead=None):
         """All objects into the library, that of one source from MUTANT."""
-        objects = [f"{OBJECTS}/{part}/{name}" for part in ("harness", "pager")
-                   for name in os.listdir(self.path(f"{OBJECTS}/{part}"))
-                   if name.endswith(".o") and name != "main.o"]
+        objects = [os.path.relpath(path, self.folder) for part in ("harness", "pager")
+                   for path in glob.glob(self.path(f"{OBJECTS}/{part}/**/*.o"), recursive=True)
+                   if not path.endswith(("/harness/main.o", "/examples/embed.o"))]
         if instead:
             objects.remove(object_of(instead))
             objects.append(MUTANT)

@@ -1,7 +1,7 @@
 /* Preparing stores: complete or not there, reused when it fits, refused when not. */
 #include "tests/seam/store_fixture.h"
 
-#include "harness/prepare.h"
+#include "harness/replay/prepare.h"
 
 #define BLOCK_BYTES (5 * WP_CHUNK_BYTES + 4321u)
 #define BLOCKS	    9u

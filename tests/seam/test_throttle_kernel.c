@@ -25,8 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/probe.h"
-#include "harness/throttle_cgroup.h"
+#include "harness/throttle/probe.h"
+#include "harness/throttle/throttle_cgroup.h"
 
 #define FILE_BYTES (8u << 20)
 /* Far above what any drive does: the limit must not slow the test down. */

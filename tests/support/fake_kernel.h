@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/kernel.h"
-#include "harness/probe.h"
+#include "harness/system/kernel.h"
+#include "harness/throttle/probe.h"
 
 #define FAKE_V1		 "/sys/fs/cgroup/blkio"
 #define FAKE_V2		 "/sys/fs/cgroup/unified"

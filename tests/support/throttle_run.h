@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "harness/throttle.h"
+#include "harness/throttle/throttle.h"
 #include "tests/support/fake_kernel.h"
 
 #define RATE  250000000u

@@ -13,9 +13,9 @@
 #include <linux/magic.h>
 #include <sys/statfs.h>
 
-#include "harness/blockdev.h"
-#include "harness/cgroup.h"
-#include "harness/mounts.h"
+#include "harness/system/blockdev.h"
+#include "harness/system/cgroup.h"
+#include "harness/system/mounts.h"
 #include "tests/support/fake_kernel.h"
 
 static struct fake_kernel fake;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "harness/codec_report.h"
+#include "harness/experiments/codec_report.h"
 
 #define SEED 7u
 

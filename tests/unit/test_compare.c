@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "harness/compare.h"
+#include "harness/compare/compare.h"
 #include "pager/random.h"
 
 #define FRAMES 160

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "harness/doctor.h"
+#include "harness/machine/doctor.h"
 #include "tests/support/fake_kernel.h"
 
 static struct fake_kernel fake;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "harness/lower_bound.h"
+#include "harness/replay/lower_bound.h"
 #include "pager/random.h"
 
 #define SLOT_NS		1000u

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "harness/claims.h"
-#include "harness/overlap_plan.h"
+#include "harness/experiments/claims.h"
+#include "harness/experiments/overlap_plan.h"
 #include "pager/duration.h"
 
 #define RATE 25000000000u

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/probe.h"
+#include "harness/throttle/probe.h"
 
 #define UNIT 4096u
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "harness/profile.h"
-#include "harness/trajectory.h"
+#include "harness/profile/profile.h"
+#include "harness/trace/trajectory.h"
 #include "pager/codec.h"
 
 static void test_shipped_profiles(void **state)

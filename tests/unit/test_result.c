@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "harness/json_value.h"
-#include "harness/result.h"
+#include "harness/files/json_value.h"
+#include "harness/result/result.h"
 
 #define FRAMES 160
 

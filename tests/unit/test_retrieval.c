@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "harness/retrieval.h"
+#include "harness/trace/retrieval.h"
 #include "pager/random.h"
 
 #define POSES 400

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "harness/threshold.h"
+#include "harness/experiments/threshold.h"
 #include "pager/random.h"
 
 #define RUNS_MAX 4096

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "harness/tool.h"
-#include "harness/trace.h"
+#include "harness/trace/trace.h"
 #include "pager/random.h"
 
 #define CASES "tests/cases/traces/"

@@ -1,0 +1,598 @@
+/*
+ * The frames of one replay. The one idea: a frame's set is known only when the
+ * previous frame's compute has ended, and everything staged before that rests
+ * on hints made when that compute began.
+ */
+#include "harness/replay/replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/progress.h"
+#include "harness/replay/device_check.h"
+#include "harness/replay/os_paging.h"
+#include "harness/replay/replay_bound.h"
+#include "harness/replay/replay_compute.h"
+#include "harness/replay/replay_world.h"
+#include "harness/system/interrupt.h"
+#include "pager/duration.h"
+
+#define INTERRUPT_WAIT_NS 5000000000u /* for what is under way when a signal comes */
+
+#define WALL		  1 /* a session's end that is a result */
+
+struct player {
+	struct wp_replay_plan *plan;
+	struct wp_run *run;
+	struct wp_replay_world world;
+	struct wp_pager *pager;
+	struct wp_device_check *check;
+	struct wp_replay_compute compute;
+	bool unanswered;		/* the store died with requests in flight */
+	uint64_t start_ns;		/* of frame 0 on the world's clock */
+	uint64_t noticed_ns;		/* when the end of the last compute was */
+	uint32_t hints[WP_STAGING_MAX]; /* for the coming frame, and while that waits */
+	uint32_t hint_count;
+	struct wp_lower_bound_config bound;
+	struct wp_session session; /* tiered */
+	uint32_t first_frame;	   /* above 0: a session goes on */
+	struct player *given_up;   /* the one before, kept like this one */
+};
+
+static struct wp_frame_figures *frame_figures(const struct player *player, uint32_t frame)
+{
+	return &player->run->frames[frame - player->first_frame];
+}
+
+/* What stopped the frames: a signal, wrong bytes, or the store. */
+static void take_stop(struct player *player, int result)
+{
+	struct wp_pager_fault fault = wp_pager_fault(player->pager);
+	const char *why = wp_replay_gpu_why(&player->world);
+
+	if (fault.error == -EBADMSG)
+		wp_run_fail(player->run,
+			    "block %u, offset %llu: stored bytes do not match their checksum",
+			    fault.block, (unsigned long long)fault.offset);
+	else if (fault.error == -ETIMEDOUT)
+		wp_run_fail(player->run,
+			    "block %u, offset %llu: %s not answered within %llu s; the drive has "
+			    "died, or --read-deadline is too short",
+			    fault.block, (unsigned long long)fault.offset, fault.stage,
+			    (unsigned long long)(player->plan->read_deadline_ns / WP_NS_PER_S));
+	else if (fault.wanted_bytes)
+		wp_run_fail(player->run,
+			    "block %u, offset %llu: %s: the store's file ends there: %llu bytes "
+			    "wanted, %llu got",
+			    fault.block, (unsigned long long)fault.offset, fault.stage,
+			    (unsigned long long)fault.wanted_bytes,
+			    (unsigned long long)fault.got_bytes);
+	else if (fault.error)
+		wp_run_fail(player->run, "block %u, offset %llu: %s: %s", fault.block,
+			    (unsigned long long)fault.offset, fault.stage,
+			    *why ? why : strerror(-fault.error));
+	else if (result == -EINTR)
+		player->run->interrupted = true;
+	else if (result == -ENOSPC) /* of the budget; that of the drive is a fault */
+		wp_run_fail(player->run,
+			    "the NVMe budget of %u blocks is full; a larger --nvme-budget, "
+			    "--forget-oldest, or fewer --frames",
+			    player->plan->session.tiers.nvme_blocks);
+	else
+		wp_run_fail(player->run, "waiting for store and device: %s", strerror(-result));
+}
+
+/* The device failed under the frame itself, not under what the pager asked of it. */
+static void set_device_error(struct player *player, int result)
+{
+	const char *why = wp_replay_gpu_why(&player->world);
+
+	wp_run_fail(player->run, "the device: %s", *why ? why : strerror(-result));
+}
+
+static int wait_ready(struct player *player)
+{
+	int result;
+
+	do {
+		if (wp_interrupted())
+			return -EINTR;
+		result = wp_pager_wait_ready(player->pager);
+	} while (result == -EINTR);
+	return result;
+}
+
+/* Stages the next frame's hints and keeps the pager going until compute is over. */
+static int finish_compute(struct player *player, uint32_t frame)
+{
+	struct wp_world *world = &player->world.world;
+	const struct wp_replay_plan *plan = player->plan;
+	int result;
+
+	if (frame + 1 < plan->frames) {
+		player->hint_count =
+		    wp_hints_make(plan->hints, frame + 1, player->hints, plan->staging_blocks);
+		wp_pager_hint(player->pager, player->hints, player->hint_count);
+	}
+	for (;;) {
+		result = wp_pager_step(player->pager);
+		if (result < 0)
+			return result;
+		result = wp_replay_compute_take(&player->compute);
+		if (result < 0)
+			set_device_error(player, result);
+		player->noticed_ns = wp_clock_now_ns(world->clock);
+		if (result <= 0)
+			return result;
+		result = wp_world_wait(world, WP_TIME_NEVER);
+		if (result == -EINTR && !wp_interrupted())
+			continue;
+		if (result < 0)
+			return result;
+	}
+}
+
+static int check_end(struct player *player)
+{
+	struct wp_device_check_result result = wp_device_check_end(player->check);
+
+	if (result.error) {
+		set_device_error(player, result.error);
+		return result.error;
+	}
+	if (!result.wrong)
+		return 0;
+	wp_run_fail(player->run, "block %u, offset %llu: wrong bytes on the device", result.block,
+		    (unsigned long long)result.offset);
+	return -EBADMSG;
+}
+
+static void note_figures(struct player *player, uint32_t frame, uint64_t needed_ns,
+			 const struct wp_pager_figures *pager)
+{
+	struct wp_frame_figures *figures = frame_figures(player, frame);
+
+	*figures = (struct wp_frame_figures){
+	    .frame = frame,
+	    .needed_ns = needed_ns - player->start_ns,
+	    .ready_ns = pager->ready_ns - player->start_ns,
+	    .stall_ns = pager->ready_ns > needed_ns ? pager->ready_ns - needed_ns : 0,
+	    .read_ns = pager->read_ns,
+	    .verify_ns = pager->verify_ns,
+	    .copy_ns = pager->copy_ns,
+	    .blocks_gpu = pager->blocks_gpu,
+	    .blocks_dram = pager->blocks_dram,
+	    .blocks_nvme = pager->blocks_nvme,
+	    .bytes_nvme = pager->bytes_nvme,
+	    .hinted = pager->hinted,
+	    .hit = pager->hit,
+	    .missed = pager->missed,
+	    .wasted = pager->wasted,
+	    .retries = pager->retries,
+	};
+}
+
+/* The bound so far with this frame, whose hints are still those it was staged with. */
+static struct wp_lower_bound bound_with(const struct player *player, uint32_t frame,
+					const uint32_t *set, uint32_t count)
+{
+	struct wp_lower_bound bound = player->run->lower_bound;
+	const struct wp_lower_bound_frame shown = {
+	    .set = set,
+	    .set_count = count,
+	    .hints = player->hints,
+	    .hint_count = player->hint_count,
+	};
+
+	wp_lower_bound_add(
+	    &bound, &player->bound, frame, &shown,
+	    frame > player->first_frame ? frame_figures(player, frame - 1)->compute_ns : 0);
+	return bound;
+}
+
+/*
+ * The block that the frame left behind goes to the pager; *needed_ns moves on while
+ * writes are too far behind. WALL: there will never be room for it.
+ */
+static int keep_block(struct player *player, uint32_t frame, uint32_t position, uint64_t *needed_ns)
+{
+	struct wp_world *world = &player->world.world;
+	uint64_t done_ns = *needed_ns;
+	int result;
+
+	while ((result = wp_pager_put(player->pager, frame, position)) == -EAGAIN) {
+		int error = wp_pager_step(player->pager);
+
+		if (!error)
+			result = wp_pager_put(player->pager, frame, position);
+		if (error || result != -EAGAIN) {
+			result = error ? error : result;
+			break;
+		}
+		error = wp_world_wait(world, wp_pager_deadline_ns(player->pager));
+		if (error && (error != -EINTR || wp_interrupted()))
+			return error;
+		*needed_ns = wp_clock_now_ns(world->clock);
+	}
+	frame_figures(player, frame)->write_stall_ns = *needed_ns - done_ns;
+	if (result == -ENOSPC && !player->plan->session.tiers.nvme_blocks) {
+		player->run->session.wall = "host budget";
+		return WALL;
+	}
+	return result;
+}
+
+static void note_tiers(struct player *player, uint32_t frame)
+{
+	struct wp_pager_usage usage = wp_pager_usage(player->pager);
+	uint64_t block_bytes = player->plan->geometry.block_bytes;
+
+	player->run->tier_frames[frame - player->first_frame] = (struct wp_tier_frame){
+	    .bytes_gpu = usage.gpu_blocks * block_bytes,
+	    .bytes_dram = usage.dram_blocks * block_bytes,
+	    .bytes_nvme = usage.nvme_blocks * block_bytes,
+	    .bytes_written = usage.bytes_written,
+	    .unacknowledged = usage.unacknowledged,
+	};
+}
+
+/* Everything between a set being needed and its frame's compute being over. */
+static int compute_frame(struct player *player, uint32_t frame, const uint32_t *set, uint32_t count,
+			 uint64_t needed_ns)
+{
+	struct wp_frame_figures *figures = frame_figures(player, frame);
+	void *addresses[WP_SET_BLOCKS_MAX];
+	struct wp_pager_figures pager;
+	uint64_t start_ns;
+	int result, checked;
+
+	wp_session_advance(&player->session, frame);
+	wp_pager_need(player->pager, set, count, needed_ns);
+	result = wait_ready(player);
+	if (result < 0)
+		return result;
+	wp_pager_settle(player->pager, &pager);
+	start_ns = pager.ready_ns > needed_ns ? pager.ready_ns : needed_ns;
+	for (uint32_t i = 0; i < count; i++)
+		addresses[i] = wp_pager_device(player->pager, i);
+	wp_replay_compute_start(&player->compute, frame, addresses, start_ns);
+	note_figures(player, frame, needed_ns, &pager);
+	wp_device_check_begin(player->check, set, addresses, count);
+	result = finish_compute(player, frame);
+	checked = check_end(player);
+	if (checked < 0 || result < 0)
+		return checked < 0 ? checked : result;
+	figures->compute_ns = wp_replay_compute_end_ns(&player->compute) - start_ns;
+	figures->decode_ns = wp_replay_compute_decode_end_ns(&player->compute) - start_ns;
+	return 0;
+}
+
+/* What frame `frame` retrieves, of those blocks that the session still has. */
+static uint32_t retrieve(struct player *player, uint32_t frame, uint32_t *set)
+{
+	const uint32_t *retrieved;
+	uint32_t retrieved_count = wp_trace_retrieved(&player->plan->trace, frame, &retrieved);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < retrieved_count; i++)
+		if (!player->plan->tiered || wp_pager_has(player->pager, retrieved[i]))
+			set[count++] = retrieved[i];
+	player->run->session.blocks_missing += retrieved_count - count;
+	return count;
+}
+
+/* One frame; *needed_ns moves on to the next frame's. 0, WALL, or what stopped it. */
+static int play_frame(struct player *player, uint32_t frame, uint64_t *needed_ns)
+{
+	struct wp_lower_bound bound;
+	uint32_t set[WP_SET_BLOCKS_MAX];
+	uint32_t count = retrieve(player, frame, set);
+	uint32_t position = 0;
+	int result;
+
+	if (player->plan->tiered &&
+	    wp_session_position(&player->session, frame, set, count, &position) < 0) {
+		player->run->session.wall = "positions";
+		return WALL;
+	}
+	bound = bound_with(player, frame, set, count);
+	result = compute_frame(player, frame, set, count, *needed_ns);
+	if (result < 0)
+		return result;
+	*needed_ns = wp_replay_compute_end_ns(&player->compute);
+	wp_pager_release(player->pager);
+	if (player->plan->tiered) {
+		result = keep_block(player, frame, position, needed_ns);
+		if (result != 0)
+			return result;
+		note_tiers(player, frame);
+	}
+	/* By a clock of its own, so that figures that do not add up show; not with the time
+	 * that comparing bytes took beyond compute. */
+	player->run->wall_ns =
+	    (player->noticed_ns > *needed_ns ? player->noticed_ns : *needed_ns) - player->start_ns;
+	player->run->frame_count = frame - player->first_frame + 1;
+	player->run->lower_bound = bound;
+	return 0;
+}
+
+/* Whoever interrupts does not want to wait for a slow drive, or for a dead one. */
+static uint64_t patience_end_ns(const struct player *player)
+{
+	return wp_interrupted() ? wp_clock_now_ns(player->world.world.clock) + INTERRUPT_WAIT_NS
+				: WP_TIME_NEVER;
+}
+
+/* After the last frame: what was put becomes durable. */
+static int flush(struct player *player)
+{
+	struct wp_world *world = &player->world.world;
+	uint64_t end_ns = patience_end_ns(player);
+
+	while (wp_pager_usage(player->pager).unacknowledged &&
+	       wp_clock_now_ns(world->clock) < end_ns) {
+		int error = wp_pager_step(player->pager);
+		uint64_t deadline_ns = wp_pager_deadline_ns(player->pager);
+
+		if (error)
+			return error;
+		if (!wp_pager_usage(player->pager).unacknowledged)
+			break;
+		error = wp_world_wait(world, deadline_ns < end_ns ? deadline_ns : end_ns);
+		if (error && error != -EINTR)
+			return error;
+		if (end_ns == WP_TIME_NEVER)
+			end_ns = patience_end_ns(player);
+	}
+	return 0;
+}
+
+/*
+ * The first block that is missing and was not forgotten. With so many unfinished at
+ * most, older ones than the newest minus that were finished: those that are missing
+ * there were forgotten.
+ */
+static uint32_t first_unfinished(const struct player *player)
+{
+	const struct wp_pager_tiers *tiers = &player->plan->session.tiers;
+	uint32_t frames = player->plan->frames;
+	uint32_t newest = frames, block = 0;
+
+	if (tiers->forget_oldest) {
+		while (newest > 0 && !wp_replay_world_stored(&player->world, newest - 1))
+			newest--;
+		block = newest > tiers->write_blocks ? newest - tiers->write_blocks : 0;
+	}
+	while (block < frames && wp_replay_world_stored(&player->world, block))
+		block++;
+	return block;
+}
+
+/* A session that goes on: blocks of before the restart are on NVMe. */
+static void adopt_blocks(struct player *player)
+{
+	player->first_frame = first_unfinished(player);
+	player->session.first_frame = player->first_frame;
+	for (uint32_t block = 0; block < player->first_frame; block++)
+		if (wp_replay_world_stored(&player->world, block))
+			wp_pager_adopt(player->pager, block);
+}
+
+static void play_frames(struct player *player)
+{
+	uint64_t needed_ns = wp_clock_now_ns(player->world.world.clock);
+	struct wp_progress progress;
+	int result = 0;
+
+	player->start_ns = needed_ns;
+	wp_iolog_start(player->plan->iolog, needed_ns);
+	wp_progress_begin(&progress, "replay");
+	for (uint32_t frame = player->first_frame; frame < player->plan->frames; frame++) {
+		result = wp_interrupted() ? -EINTR : play_frame(player, frame, &needed_ns);
+		if (result != 0)
+			break;
+		wp_progress_update(&progress, frame + 1, player->plan->frames);
+	}
+	if (player->plan->tiered && (result >= 0 || result == -EINTR || result == -ENOSPC)) {
+		int error = flush(player);
+
+		result = error ? error : result;
+	}
+	if (result < 0) {
+		player->run->out_of_space =
+		    result == -ENOSPC || wp_pager_fault(player->pager).error == -ENOSPC;
+		take_stop(player, result);
+	}
+	wp_progress_end(&progress);
+}
+
+/* Nothing may be in flight when the world closes: waits for what is. */
+static void drain(struct player *player)
+{
+	struct wp_world *world = &player->world.world;
+	uint64_t compute_end_ns;
+
+	if (wp_pager_quiesce_until(player->pager, patience_end_ns(player)) < 0) {
+		player->unanswered = true;
+		if (!player->run->interrupted)
+			take_stop(player, -ETIMEDOUT);
+	}
+	/* A compute that was cut short ends by itself. */
+	compute_end_ns = wp_port_next_ns(world->device);
+	while (compute_end_ns != WP_TIME_NEVER) {
+		(void)!wp_world_wait(world, compute_end_ns);
+		wp_world_poll(world);
+		compute_end_ns = wp_port_next_ns(world->device);
+	}
+}
+
+void wp_replay_judge(const struct wp_replay_plan *plan, struct wp_run *run)
+{
+	bool fits = !run->has_session ||
+		    run->session.resident_bytes_max <= run->session.resident_allowed_bytes;
+
+	for (uint32_t i = 0; i < run->throttle.note_count; i++)
+		wp_run_note(run, "%s", run->throttle.notes[i]);
+	if (run->store.fallback[0])
+		wp_run_note(run, "%s", run->store.fallback);
+	if (run->copy_governed_by_memcpy)
+		wp_run_note(run, "copies to the device took longer than the modelled rate: the "
+				 "host's memcpy governs");
+	if (run->frame_count <= run->warmup_frames)
+		wp_run_note(run, "no frame came after the warm-up: the summary is over none");
+	if (plan->settings->allow_unproven)
+		wp_run_note(run, "the store may be served from memory: not proven to be a drive");
+	if (plan->faults.count)
+		wp_run_note(run, "faults were injected into the store");
+	if (!fits)
+		wp_run_note(run, "the process took more memory than the budgets allow");
+	run->valid = fits && !run->error[0] && !run->interrupted && run->throttle.valid &&
+		     !plan->settings->allow_unproven && !plan->faults.count;
+}
+
+static void note_gpu(struct player *player)
+{
+	const struct wp_gpu_facts *gpu = &player->world.gpu_facts;
+	struct wp_machine_facts *facts = &player->run->machine_facts;
+
+	snprintf(facts->gpu, sizeof(facts->gpu), "%s", gpu->name);
+	facts->gpu_memory_bytes = gpu->memory_bytes;
+	facts->gpu_driver = gpu->driver_version;
+}
+
+static int open_pager(struct player *player, struct wp_error *error)
+{
+	const struct wp_replay_plan *plan = player->plan;
+	struct wp_pager_config config = plan->pager;
+	struct wp_device_check_config check = {
+	    .geometry = plan->geometry,
+	    .seed = plan->settings->seed,
+	    .threaded = plan->world != WP_WORLD_VIRTUAL,
+	};
+	int result;
+
+	if (plan->tiered &&
+	    wp_session_open(&player->session, &plan->session, &plan->settings->session,
+			    &plan->trace, &config.tiers, error) != 0)
+		return -1;
+	if (wp_replay_world_open(&player->world, plan, &config, error) != 0)
+		return -1;
+	note_gpu(player);
+	config.host_slots = player->world.host.base;
+	config.device_slots = player->world.device_slots;
+	check.gpu = player->world.gpu;
+	wp_replay_compute_open(&player->compute, plan, &player->world);
+	result = wp_pager_open(&player->pager, &config, &player->world.world);
+	if (result < 0)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "pager: %s", strerror(-result));
+	result = wp_device_check_open(&player->check, &check);
+	if (result < 0)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT,
+				    "a thread that checks bytes cannot be started: %s",
+				    strerror(-result));
+	if (plan->tiered) {
+		adopt_blocks(player);
+		wp_session_describe(&player->session, &plan->model, &player->run->session);
+	}
+	if (player->first_frame == 0 || player->first_frame < plan->frames)
+		return plan->tiered ? wp_session_begin(&player->session, error) : 0;
+	return wp_error_set(error, WP_EXIT_USAGE,
+			    "--resume: all %u frames are stored already; nothing to go on with",
+			    plan->frames);
+}
+
+static void play(struct player *player)
+{
+	struct wp_pager_totals totals = {0};
+	bool proven = !player->world.throttle || wp_throttle_proven(player->world.throttle);
+
+	if (player->world.throttle && wp_throttle_start(player->world.throttle) < 0)
+		wp_run_note(player->run, "the counter of the limited device cannot be read");
+	if (proven) {
+		play_frames(player);
+		if (player->plan->tiered) {
+			struct wp_pager_usage usage = wp_pager_usage(player->pager);
+
+			wp_session_finish(&player->session, &usage,
+					  player->world.gpu
+					      ? player->world.driver_bytes
+					      : player->plan->session.gpu_budget_bytes,
+					  &player->run->session);
+		}
+		drain(player);
+		totals = wp_pager_totals(player->pager); /* with what was under way at the end */
+	}
+	wp_replay_world_describe(&player->world, player->plan, &player->run->store);
+	wp_replay_world_finish(&player->world, player->plan, &totals, &player->run->throttle);
+	if (player->plan->world == WP_WORLD_MODEL)
+		player->run->copy_governed_by_memcpy =
+		    wp_device_model_memcpy_governed(player->world.world.device);
+	if (player->session.ack_log_failed)
+		wp_run_fail(player->run, "%s: not everything acknowledged could be written there",
+			    player->plan->settings->session.ack_log);
+	wp_replay_judge(player->plan, player->run);
+}
+
+/*
+ * A store that died keeps what it has: the kernel may still write into the
+ * slots, and its own threads may never come back. The process's end frees both;
+ * until then this list is their owner.
+ */
+static struct player *given_up;
+
+static void close_player(struct player *player)
+{
+	if (player->unanswered) {
+		if (!wp_replay_world_give_up(&player->world, wp_pager_in_flight(player->pager))) {
+			player->given_up = given_up;
+			given_up = player;
+			return;
+		}
+		wp_world_close(&player->world.world);
+	}
+	wp_pager_close(player->pager);
+	wp_replay_world_close(&player->world);
+	wp_session_close(&player->session);
+	free(player);
+}
+
+static int run_player(struct wp_replay_plan *plan, struct wp_run *run, struct wp_error *error)
+{
+	struct player *player = calloc(1, sizeof(*player));
+	int result = -1;
+
+	if (!player)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "replay: %s", strerror(ENOMEM));
+	player->plan = plan;
+	player->run = run;
+	run->has_lower_bound = wp_replay_bound_config(plan, &player->bound);
+	if (open_pager(player, error) == 0) {
+		play(player);
+		result = 0;
+	}
+	wp_device_check_close(player->check);
+	close_player(player);
+	return result;
+}
+
+int wp_replay_run(struct wp_replay_plan *plan, struct wp_run *run, struct wp_error *error)
+{
+	int result;
+
+	wp_replay_describe(plan, run);
+	run->frames = calloc(plan->frames ? plan->frames : 1, sizeof(*run->frames));
+	run->has_session = plan->tiered;
+	run->tier_frames = calloc(plan->frames ? plan->frames : 1, sizeof(*run->tier_frames));
+	if (!run->frames || !run->tier_frames)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "replay: %s", strerror(ENOMEM));
+	result =
+	    plan->arm->order ? run_player(plan, run, error) : wp_os_paging_run(plan, run, error);
+	/* A failure before frame 0 leaves no result. */
+	if (result == 0 && run->error[0] && run->frame_count == 0)
+		result = wp_error_set(error, WP_EXIT_CONTENT, "%s", run->error);
+	if (result == 0 && run->interrupted && run->frame_count == 0)
+		result = wp_error_set(error, WP_EXIT_INTERRUPTED, "interrupted before frame 0");
+	return result;
+}

@@ -1,0 +1,107 @@
+/*
+ * The store that a session writes: made anew, or opened to go on where an
+ * earlier process ended, killed or not. What an earlier session wrote is never
+ * removed unless that was asked for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "harness/replay/prepare.h"
+#include "harness/replay/replay_world.h"
+#include "harness/units.h"
+
+static int check_space(const struct wp_replay_plan *plan, uint32_t records, struct wp_error *error)
+{
+	uint64_t need_bytes = wp_store_host_bytes(plan->geometry.block_bytes, records);
+	char need[WP_UNITS_TEXT], have[WP_UNITS_TEXT];
+	struct statvfs space;
+	uint64_t free_bytes;
+
+	if (statvfs(plan->settings->store, &space) != 0)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "%s: %s", plan->settings->store,
+				    strerror(errno));
+	free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
+	if (free_bytes >= need_bytes)
+		return 0;
+	return wp_error_set(error, WP_EXIT_ENVIRONMENT,
+			    "%s: the session needs %s, %s are free; take a smaller --scale, fewer "
+			    "--frames or another --store",
+			    plan->settings->store, wp_units_bytes(need, need_bytes),
+			    wp_units_bytes(have, free_bytes));
+}
+
+/* Whether a session is there, and its room; -1 with `error` for what is there and is none. */
+static int look(const struct wp_replay_plan *plan, bool *there, uint32_t *records,
+		struct wp_error *error)
+{
+	struct wp_store_identity identity;
+	struct wp_store_fault fault;
+	int result = wp_store_host_identify(plan->store_path, &identity, records, &fault);
+
+	*there = result == 0;
+	if (result == -ENOENT)
+		return 0;
+	return result < 0 ? wp_prepare_error(error, &fault) : 0;
+}
+
+/* A host-only session stores nothing, but the world has to have a store: one record. */
+static uint32_t record_count(const struct wp_replay_plan *plan)
+{
+	return plan->session.tiers.nvme_blocks ? plan->session.tiers.nvme_blocks : 1;
+}
+
+int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp_replay_plan *plan,
+				 struct wp_error *error)
+{
+	const struct wp_session_settings *settings = &plan->settings->session;
+	const struct wp_store_arena arena = {opened->host.base, opened->host.bytes};
+	const struct wp_store_host_config config = {
+	    .directory = plan->store_path,
+	    .depth = WP_READ_DEPTH_MAX,
+	    .writable = true,
+	    .forget_oldest = plan->session.tiers.forget_oldest,
+	    .require_direct = !plan->settings->allow_unproven,
+	    .allow_unproven = plan->settings->allow_unproven,
+	    .arenas = &arena,
+	    .arena_count = 1,
+	};
+	struct wp_store_identity identity;
+	struct wp_store_fault fault;
+	uint32_t records;
+	bool there;
+	int result;
+
+	(void)mkdir(plan->settings->store, 0700);
+	wp_replay_store_identity(plan, &identity);
+	if (look(plan, &there, &records, error) != 0)
+		return -1;
+	if (there && !settings->resume && !settings->replace)
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "%s: holds an earlier session; --resume goes on with it, "
+				    "--replace-session removes it",
+				    plan->store_path);
+	if (there && settings->replace && wp_store_host_remove(plan->store_path, &fault) < 0)
+		return wp_prepare_error(error, &fault);
+	if (there && settings->resume &&
+	    (records < record_count(plan) ||
+	     (plan->session.tiers.forget_oldest && records != record_count(plan))))
+		return wp_error_set(
+		    error, WP_EXIT_CONTENT,
+		    "%s: a session with room for %u blocks, where these options ask "
+		    "for %u; --resume needs the same --trace and --nvme-budget",
+		    plan->store_path, records, record_count(plan));
+	if (there && settings->resume) {
+		result = wp_store_host_open(&opened->world.store, &config, &identity,
+					    opened->world.clock, &opened->store, &fault);
+	} else {
+		if (check_space(plan, record_count(plan), error) != 0)
+			return -1;
+		result = wp_store_host_create(&opened->world.store, &config, &identity,
+					      record_count(plan), opened->world.clock,
+					      &opened->store, &fault);
+	}
+	return result < 0 ? wp_prepare_error(error, &fault) : 0;
+}
