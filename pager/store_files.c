@@ -139,8 +139,10 @@ static int check_size(struct wp_store_files *files, int fd, const char *name, ui
 				   files->path, name, (uint64_t)about.st_size, bytes);
 }
 
-static int open_index(struct wp_store_files *files, bool writable, struct wp_store_fault *fault)
+static int open_index(struct wp_store_files *files, const struct wp_store_host_config *config,
+		      struct wp_store_fault *fault)
 {
+	bool writable = config->writable;
 	int error;
 
 	files->index_fd =
@@ -153,7 +155,7 @@ static int open_index(struct wp_store_files *files, bool writable, struct wp_sto
 		return error;
 	error = wp_store_index_init(&files->index, &files->header, writable);
 	if (!error)
-		error = wp_store_index_load(&files->index, files->index_fd);
+		error = wp_store_index_load(&files->index, files->index_fd, config->forget_oldest);
 	if (error)
 		return wp_store_fault_errno(fault, error, "store %s: index", files->path);
 	return 0;
@@ -311,6 +313,17 @@ static bool same_identity(const struct wp_store_identity *is, const struct wp_st
 	       strcmp(is->codec, want->codec) == 0;
 }
 
+/* What a killed process wrote may still be in memory only; from here on it counts as stored. */
+static int keep_found(struct wp_store_files *files, struct wp_store_fault *fault)
+{
+	int error = wp_store_files_sync(files);
+
+	if (error)
+		return wp_store_fault_errno(fault, error, "store %s: making it durable",
+					    files->path);
+	return 0;
+}
+
 static int open_all(struct wp_store_files *files, const struct wp_store_host_config *config,
 		    const struct wp_store_identity *expect, struct wp_store_fault *fault)
 {
@@ -337,10 +350,12 @@ static int open_all(struct wp_store_files *files, const struct wp_store_host_con
 		return wp_store_fault_errno(fault, -ENOMEM, "store %s", files->path);
 	for (uint32_t i = 0; i < files->segment_count; i++)
 		files->segments[i] = -1;
-	error = open_index(files, config->writable, fault);
+	error = open_index(files, config, fault);
 	if (!error)
 		error = open_segments(files, config->writable, fault);
-	return error ? error : wp_store_files_examine(files, config, fault);
+	if (!error)
+		error = wp_store_files_examine(files, config, fault);
+	return error || !config->writable ? error : keep_found(files, fault);
 }
 
 int wp_store_files_open(struct wp_store_files *files, const struct wp_store_host_config *config,

@@ -71,7 +71,10 @@ int wp_store_file_open(int directory, const char *name, int flags) WP_MUST_USE;
 int wp_store_files_examine(struct wp_store_files *files, const struct wp_store_host_config *config,
 			   struct wp_store_fault *fault) WP_MUST_USE;
 
-/* Makes everything durable and the store complete. 0 or -errno. */
+/* Makes what the files hold durable. 0 or -errno. */
+int wp_store_files_sync(const struct wp_store_files *files) WP_MUST_USE;
+
+/* The same, and makes the store complete. 0 or -errno. */
 int wp_store_files_seal(struct wp_store_files *files) WP_MUST_USE;
 
 /* Removes the files again if the store was made here and not sealed. */

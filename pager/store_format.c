@@ -47,7 +47,7 @@ struct disk_entry {
 	uint64_t payload_bytes;
 	uint64_t geometry_hash;
 	uint32_t chunk_count;
-	uint32_t zero;
+	uint32_t acknowledged;
 	char codec[WP_STORE_CODEC_BYTES];
 	uint64_t checksum; /* of the whole entry with this field zero */
 };
@@ -230,6 +230,7 @@ void wp_store_entry_encode(const struct wp_store_header *header, const struct wp
 	    .payload_bytes = htole64(identity->block_bytes),
 	    .geometry_hash = htole64(identity->geometry_hash),
 	    .chunk_count = htole32(chunk_count),
+	    .acknowledged = htole32(entry->acknowledged),
 	};
 
 	memcpy(disk.codec, identity->codec, sizeof(disk.codec));
@@ -278,6 +279,7 @@ enum wp_entry_verdict wp_store_entry_decode(const struct wp_store_header *header
 	    .block = le32toh(disk.block),
 	    .generation = le32toh(disk.generation),
 	    .position = le32toh(disk.position),
+	    .acknowledged = le32toh(disk.acknowledged),
 	};
 	for (uint32_t i = 0; i < chunk_count; i++) {
 		uint64_t checksum;

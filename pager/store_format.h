@@ -48,6 +48,7 @@ struct wp_store_entry {
 	uint32_t block;
 	uint32_t generation;
 	uint32_t position;
+	uint32_t acknowledged; /* blocks 0 .. acknowledged-1 had been durable when it was written */
 };
 
 enum wp_entry_verdict {

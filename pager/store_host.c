@@ -47,6 +47,10 @@ static void fill_report(struct wp_store_report *report, const struct wp_store_fi
 	report->record_count = files->header.record_count;
 	report->stored_blocks = files->index.stored;
 	report->torn_records = files->index.torn;
+	report->lost_blocks = files->index.lost;
+	report->lost_block = files->index.first_lost;
+	report->lost_offset = (uint64_t)wp_store_index_place(&files->index, report->lost_block) *
+			      files->header.entry_bytes;
 	report->device_major = files->device_major;
 	report->device_minor = files->device_minor;
 }

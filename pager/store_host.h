@@ -91,7 +91,10 @@ struct wp_store_report {
 	uint32_t record_count;
 	uint32_t stored_blocks; /* at open */
 	uint32_t torn_records;	/* index entries that were cut off or not ours; never returned */
-	uint32_t device_major;	/* st_dev of the segments */
+	uint32_t lost_blocks;	/* were durable, and their entries are gone: damage, no crash */
+	uint32_t lost_block;	/* the lowest of them, if there are, and its entry in the index */
+	uint64_t lost_offset;
+	uint32_t device_major; /* st_dev of the segments */
 	uint32_t device_minor;
 	char fallback[256]; /* why anything less than asked is in use; empty otherwise */
 };

@@ -45,16 +45,41 @@ static void take_entry(struct wp_store_index *index, const struct wp_store_entry
 	struct wp_record *record = &index->records[entry->record];
 
 	record->generation = entry->generation;
+	record->block = entry->block;
+	if (entry->acknowledged > index->acknowledged)
+		index->acknowledged = entry->acknowledged;
 	if (entry->state != WP_ENTRY_STORED)
 		return;
 	record->state = WP_RECORD_STORED;
-	record->block = entry->block;
 	record->position = entry->position;
 	record->stored_on_disk = true;
 	index->stored++;
 }
 
-int wp_store_index_load(struct wp_store_index *index, int fd)
+/* Whether the entry on disk is that of `block`, or of one that has taken its place. */
+static bool accounted_for(const struct wp_store_index *index, uint32_t block)
+{
+	const struct wp_record *record = &index->records[wp_store_index_place(index, block)];
+
+	return record->generation > 0 && record->block >= block;
+}
+
+static void count_lost(struct wp_store_index *index, bool may_forget)
+{
+	uint32_t records = index->header->record_count;
+	uint32_t kept = may_forget ? records / 2 : records;
+	uint32_t end = index->acknowledged;
+
+	for (uint32_t block = end > kept ? end - kept : 0; block < end; block++) {
+		if (accounted_for(index, block))
+			continue;
+		if (!index->lost)
+			index->first_lost = block;
+		index->lost++;
+	}
+}
+
+int wp_store_index_load(struct wp_store_index *index, int fd, bool may_forget)
 {
 	uint32_t entry_bytes = index->header->entry_bytes;
 
@@ -78,6 +103,9 @@ int wp_store_index_load(struct wp_store_index *index, int fd)
 			break;
 		}
 	}
+	count_lost(index, may_forget);
+	while (wp_store_index_find(index, index->acknowledged))
+		index->acknowledged++;
 	return 0;
 }
 
@@ -98,6 +126,8 @@ static void begin(struct wp_store_index *index, uint32_t place, uint32_t block)
 	record->block = block;
 	record->generation++;
 	record->position = 0;
+	record->acknowledged = index->acknowledged;
+	record->fresh = false;
 	memset(index->written + (uint64_t)place * index->chunk_count, 0, index->chunk_count);
 }
 
@@ -136,12 +166,30 @@ bool wp_store_index_whole(const struct wp_store_index *index, uint32_t record)
 		       index->chunk_count);
 }
 
+void wp_store_index_commit(struct wp_store_index *index, uint32_t record, uint32_t position)
+{
+	WP_CHECK(wp_store_index_whole(index, record));
+	index->records[record].position = position;
+	index->records[record].acknowledged = index->acknowledged;
+}
+
+/* A block that an earlier session left behind a gap may be about to be written again. */
+static bool is_fresh(const struct wp_store_index *index, uint32_t block)
+{
+	const struct wp_record *record = wp_store_index_find(index, block);
+
+	return record && record->fresh;
+}
+
 void wp_store_index_publish(struct wp_store_index *index, uint32_t record)
 {
 	WP_CHECK(wp_store_index_whole(index, record));
 	index->records[record].state = WP_RECORD_STORED;
 	index->records[record].stored_on_disk = true;
+	index->records[record].fresh = true;
 	index->stored++;
+	while (is_fresh(index, index->acknowledged))
+		index->acknowledged++;
 }
 
 void wp_store_index_abandon(struct wp_store_index *index, uint32_t record)
@@ -161,6 +209,7 @@ int wp_store_index_write_entry(struct wp_store_index *index, int fd, uint32_t re
 	    .block = from->block,
 	    .generation = from->generation,
 	    .position = from->position,
+	    .acknowledged = from->acknowledged,
 	};
 	uint32_t entry_bytes = index->header->entry_bytes;
 

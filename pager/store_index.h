@@ -9,6 +9,10 @@
  * touched; an entry that is cut off by a crash therefore never costs a block
  * that was not already given up, or not yet acknowledged.
  *
+ * That is also how damage is told from a crash: every entry says how many of
+ * the first blocks were durable when it was written. One of those that is not
+ * there, and that no later block can have been about to replace, is `lost`.
+ *
  * Memory is changed by the store's thread; write_entry may run on another one
  * for records that the former leaves alone meanwhile.
  */
@@ -31,8 +35,10 @@ struct wp_record {
 	uint32_t block;
 	uint32_t generation;
 	uint32_t position;
-	bool stored_on_disk; /* the entry on disk may say STORED */
-	bool forgetting;     /* that is being changed; its payload has to wait */
+	uint32_t acknowledged; /* what its entry says, or will say */
+	bool fresh;	       /* stored since the index was opened */
+	bool stored_on_disk;   /* the entry on disk may say STORED */
+	bool forgetting;       /* that is being changed; its payload has to wait */
 };
 
 struct wp_store_index {
@@ -43,7 +49,10 @@ struct wp_store_index {
 	unsigned char *written; /* one flag a chunk, of records being written; or NULL */
 	unsigned char *entry;	/* one encoded entry, for whoever reads or writes the file */
 	uint32_t stored;	/* records STORED */
+	uint32_t acknowledged;	/* blocks 0 .. acknowledged-1 are durable, or were forgotten */
 	uint32_t torn;		/* entries found TORN or FOREIGN */
+	uint32_t lost;		/* blocks that had been durable and are not there */
+	uint32_t first_lost;	/* the lowest of them, if there are */
 };
 
 /* All records EMPTY. `header` stays the caller's and outlives the index. 0 or -ENOMEM. */
@@ -51,8 +60,11 @@ int wp_store_index_init(struct wp_store_index *index, const struct wp_store_head
 			bool writable) WP_MUST_USE;
 void wp_store_index_done(struct wp_store_index *index);
 
-/* Takes in what the file says. 0 or -errno. */
-int wp_store_index_load(struct wp_store_index *index, int fd) WP_MUST_USE;
+/*
+ * Takes in what the file says. With `may_forget` the older half of a full store
+ * may have been about to be replaced, and nothing of it counts as lost. 0 or -errno.
+ */
+int wp_store_index_load(struct wp_store_index *index, int fd, bool may_forget) WP_MUST_USE;
 
 /* The record that holds `block`, or NULL. */
 const struct wp_record *wp_store_index_find(const struct wp_store_index *index, uint32_t block);
@@ -81,7 +93,10 @@ void wp_store_index_wrote(struct wp_store_index *index, uint32_t record, uint32_
 			  uint32_t count);
 bool wp_store_index_whole(const struct wp_store_index *index, uint32_t record);
 
-/* The record under way is STORED, or given up. */
+/* The record under way is about to be STORED: its entry is now what write_entry will write. */
+void wp_store_index_commit(struct wp_store_index *index, uint32_t record, uint32_t position);
+
+/* It is, durably, or is given up. */
 void wp_store_index_publish(struct wp_store_index *index, uint32_t record);
 void wp_store_index_abandon(struct wp_store_index *index, uint32_t record);
 

@@ -288,14 +288,23 @@ int wp_store_files_create(struct wp_store_files *files, const struct wp_store_ho
 	return error;
 }
 
-int wp_store_files_seal(struct wp_store_files *files)
+int wp_store_files_sync(const struct wp_store_files *files)
 {
-	WP_CHECK(files->partial);
 	for (uint32_t i = 0; i < files->segment_count; i++) {
 		if (fsync(files->segments[i]) != 0)
 			return -errno;
 	}
-	if (fsync(files->index_fd) != 0 || fsync(files->directory) != 0)
+	return fsync(files->index_fd) == 0 ? 0 : -errno;
+}
+
+int wp_store_files_seal(struct wp_store_files *files)
+{
+	int error = wp_store_files_sync(files);
+
+	WP_CHECK(files->partial);
+	if (error)
+		return error;
+	if (fsync(files->directory) != 0)
 		return -errno;
 	if (renameat(files->directory, WP_STORE_PARTIAL_NAME, files->directory,
 		     WP_STORE_HEADER_NAME) != 0)

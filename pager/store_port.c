@@ -226,8 +226,7 @@ static void submit_commit(struct store_port *store, struct wp_request *request)
 	struct slot *slot;
 
 	WP_CHECK(index->written && index->records[place].block == request->block);
-	WP_CHECK(wp_store_index_whole(index, place));
-	index->records[place].position = request->position;
+	wp_store_index_commit(index, place, request->position);
 	slot = take_slot(store, request, place);
 	slot->work.task = WP_STORE_COMMIT;
 	wp_jobs_add(store->flush, &slot->work.job);

@@ -375,6 +375,11 @@ static void adopt_blocks(struct player *player)
 {
 	player->first_frame = first_unfinished(player);
 	player->session.first_frame = player->first_frame;
+	if (player->world.store.torn_records)
+		wp_run_note(player->run,
+			    "index entries cut off or damaged: %u; none of a block that others "
+			    "vouch for, so what an interruption leaves, or damage to the last ones",
+			    player->world.store.torn_records);
 	for (uint32_t block = 0; block < player->first_frame; block++)
 		if (wp_replay_world_stored(&player->world, block))
 			wp_pager_adopt(player->pager, block);

@@ -53,6 +53,22 @@ static uint32_t record_count(const struct wp_replay_plan *plan)
 	return plan->session.tiers.nvme_blocks ? plan->session.tiers.nvme_blocks : 1;
 }
 
+/* A session that has lost what it had acknowledged does not go on as if nothing were. */
+static int check_found(const struct wp_replay_world *opened, const struct wp_replay_plan *plan,
+		       struct wp_error *error)
+{
+	const struct wp_store_report *found = &opened->store;
+
+	if (!found->lost_blocks)
+		return 0;
+	return wp_error_set(error, WP_EXIT_CONTENT,
+			    "%s: index, offset %llu: the entry of block %u is damaged, which had "
+			    "been acknowledged; %u such blocks are lost. --replace-session begins "
+			    "anew",
+			    plan->store_path, (unsigned long long)found->lost_offset,
+			    found->lost_block, found->lost_blocks);
+}
+
 int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp_replay_plan *plan,
 				 struct wp_error *error)
 {
@@ -96,6 +112,8 @@ int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp
 	if (there && settings->resume) {
 		result = wp_store_host_open(&opened->world.store, &config, &identity,
 					    opened->world.clock, &opened->store, &fault);
+		if (result == 0)
+			return check_found(opened, plan, error);
 	} else {
 		if (check_space(plan, record_count(plan), error) != 0)
 			return -1;

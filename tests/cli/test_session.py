@@ -314,6 +314,24 @@ class Sessions(unittest.TestCase):
         self.assertEqual(read, blocks)
         self.assertGreater(document["totals"]["blocks_nvme"], 0)
 
+    def test_a_damaged_index_is_no_crash(self):
+        options = ["--trace", "explore_return", *SMALL, "--store", self.folder, "--frames", "40",
+                   "--bandwidth", "2GB/s"]
+        self.replay(*options)
+        index = next(self.folder.glob("*-session/index"))
+        whole = index.read_bytes()
+        entry = 4096  # bytes, of a block of few checksums
+        for damage in (b"\xa5" * 64, bytes(entry)):
+            index.write_bytes(whole[:2 * entry] + damage + whole[2 * entry + len(damage):])
+            said = self.replay(*options, "--resume", expect=4)
+            self.assertIn(f"index, offset {2 * entry}: the entry of block 2 is damaged", said)
+            self.assertIn("1 such blocks", said)
+        # Nothing vouches for the last one: as after a crash, but said.
+        index.write_bytes(whole[:39 * entry] + b"\xa5" * 64 + whole[39 * entry + 64:])
+        document = self.replay(*options, "--resume")
+        self.assertEqual(document["session"]["first_frame"], 39)
+        self.assertIn("index entries cut off or damaged: 1", " ".join(document["summary"]["notes"]))
+
     def trace_of_all(self, blocks):
         """A trace whose last frames retrieve blocks 0 .. blocks-1, each once."""
         source = (ROOT / "traces/explore_return.jsonl").read_text().split("\n", 1)[0]

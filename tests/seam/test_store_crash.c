@@ -84,6 +84,7 @@ static void check_recovery(struct fixture *fixture, uint32_t acknowledged)
 	uint32_t under_way = acknowledged;
 
 	open_store(fixture);
+	assert_int_equal(fixture->report.lost_blocks, 0); /* a crash is no damage */
 	for (uint32_t block = 0; block <= acknowledged + 1; block++) {
 		bool reused = block + RECORDS < under_way;
 		bool unsure = block == under_way || block + RECORDS == under_way;
@@ -241,6 +242,122 @@ static void test_foreign_entries(void **state)
 	fixture_close(fixture);
 }
 
+enum damage {
+	DAMAGE_NOISE,
+	DAMAGE_ZEROS,
+	DAMAGE_OLD, /* as if the drive had not written it */
+	DAMAGE_KINDS,
+};
+
+static void put_entry(struct fixture *fixture, uint32_t record, const unsigned char *bytes)
+{
+	uint32_t entry_bytes = wp_store_entry_bytes(BLOCK_BYTES);
+	int fd = open_file(fixture, "index", O_WRONLY);
+
+	assert_int_equal(pwrite(fd, bytes, entry_bytes, (off_t)record * entry_bytes), entry_bytes);
+	close(fd);
+}
+
+/* One entry after the other is damaged: whether that is told from what a crash leaves. */
+static void damage_each(struct fixture *fixture, uint32_t records, const struct image *before,
+			const struct image *whole, uint32_t lost_from, uint32_t lost_to)
+{
+	uint32_t entry_bytes = wp_store_entry_bytes(BLOCK_BYTES);
+	unsigned char noise[65536], zeros[65536] = {0};
+
+	memset(noise, 0xa5, sizeof(noise));
+	for (uint32_t block = lost_to + 1 - records; block <= lost_to; block++) {
+		uint32_t record = block % records;
+		const unsigned char *bytes[DAMAGE_KINDS] = {
+		    noise, zeros, before->bytes[0] + (uint64_t)record * entry_bytes};
+
+		for (uint32_t kind = 0; kind < DAMAGE_KINDS; kind++) {
+			bool lost = block >= lost_from && block < lost_to;
+
+			put_entry(fixture, record, bytes[kind]);
+			open_store(fixture);
+			assert_int_equal(fixture->report.lost_blocks, lost);
+			if (lost)
+				assert_int_equal(fixture->report.lost_block, block);
+			assert_int_equal(fixture->report.torn_records, kind == DAMAGE_NOISE);
+			close_store(fixture);
+			put_entry(fixture, record,
+				  whole->bytes[0] + (uint64_t)record * entry_bytes);
+		}
+	}
+}
+
+/* The last entry vouches for all before it, itself excepted. */
+static void test_damage_is_no_crash(void **state)
+{
+	const uint32_t records = 8;
+	struct fixture *fixture = fixture_open(BLOCK_BYTES, WP_STORE_BACKEND_PREAD);
+	struct image before, whole;
+
+	(void)state;
+	create_store(fixture, records);
+	take_image(fixture, 0, &before);
+	for (uint32_t block = 0; block < records; block++)
+		assert_int_equal(store_block(fixture, block), 0);
+	take_image(fixture, records, &whole);
+	close_store(fixture);
+	damage_each(fixture, records, &before, &whole, 0, records - 1);
+	free_image(&before);
+	free_image(&whole);
+	fixture_close(fixture);
+}
+
+/* Where blocks are forgotten, the older half may have been about to go. */
+static void test_damage_where_blocks_are_forgotten(void **state)
+{
+	const uint32_t records = 8, blocks = 20;
+	struct fixture *fixture = fixture_open(BLOCK_BYTES, WP_STORE_BACKEND_PREAD);
+	struct image before, whole;
+
+	(void)state;
+	fixture->config.forget_oldest = true;
+	create_store(fixture, records);
+	for (uint32_t block = 0; block < blocks; block++) {
+		if (block == blocks - records)
+			take_image(fixture, block, &before);
+		assert_int_equal(store_block(fixture, block), 0);
+	}
+	take_image(fixture, blocks, &whole);
+	close_store(fixture);
+	damage_each(fixture, records, &before, &whole, blocks - 1 - records / 2, blocks - 1);
+	free_image(&before);
+	free_image(&whole);
+	fixture_close(fixture);
+}
+
+/* Blocks behind a gap are written again after a crash: none of them counts as lost meanwhile. */
+static void test_a_gap_is_filled_again(void **state)
+{
+	static const uint32_t stored[] = {0, 1, 2, 4, 5, 6};
+	static const unsigned char torn[65536] = {0xa5};
+	struct fixture *fixture = fixture_open(BLOCK_BYTES, WP_STORE_BACKEND_PREAD);
+
+	(void)state;
+	create_store(fixture, 8);
+	for (size_t i = 0; i < sizeof(stored) / sizeof(stored[0]); i++)
+		assert_int_equal(store_block(fixture, stored[i]), 0);
+	close_store(fixture);
+	for (uint32_t block = 3; block < 7; block++) {
+		open_store(fixture);
+		assert_int_equal(fixture->report.lost_blocks, 0);
+		assert_int_equal(store_block(fixture, block), 0);
+		assert_int_equal(run_op(fixture, WP_OP_WRITE, block + 1), 0);
+		close_store(fixture);
+		put_entry(fixture, block + 1, torn); /* as it was made free */
+		open_store(fixture);
+		assert_int_equal(fixture->report.lost_blocks, 0);
+		for (uint32_t earlier = 0; earlier <= block; earlier++)
+			assert_int_equal(fetch_block(fixture, earlier), 0);
+		close_store(fixture);
+	}
+	fixture_close(fixture);
+}
+
 /* Writes and commits until it is killed; `acknowledged` is shared with the parent. */
 static _Noreturn void write_until_killed(struct fixture *fixture, volatile uint32_t *acknowledged)
 {
@@ -300,6 +417,9 @@ int main(void)
 	    cmocka_unit_test(test_any_mixture_of_sectors),
 	    cmocka_unit_test(test_entry_cut_off_anywhere),
 	    cmocka_unit_test(test_foreign_entries),
+	    cmocka_unit_test(test_damage_is_no_crash),
+	    cmocka_unit_test(test_damage_where_blocks_are_forgotten),
+	    cmocka_unit_test(test_a_gap_is_filled_again),
 	    cmocka_unit_test(test_killed_over_io_uring),
 	    cmocka_unit_test(test_killed_over_pread),
 	};

@@ -129,7 +129,7 @@ static void test_entry_comes_back(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct wp_store_header header = header_of(sizes[i], 100, 0);
-		struct wp_store_entry decoded, entry = {WP_ENTRY_STORED, 7, 307, 4, 12};
+		struct wp_store_entry decoded, entry = {WP_ENTRY_STORED, 7, 307, 4, 12, 305};
 		uint32_t chunk_count = wp_store_chunk_count(sizes[i]);
 		struct entry_bytes made = encode(&header, &entry);
 		uint64_t *checksums = malloc(chunk_count * sizeof(uint64_t));
@@ -139,6 +139,7 @@ static void test_entry_comes_back(void **state)
 		assert_int_equal(decoded.block, 307);
 		assert_int_equal(decoded.generation, 4);
 		assert_int_equal(decoded.position, 12);
+		assert_int_equal(decoded.acknowledged, 305);
 		assert_int_equal(decoded.state, WP_ENTRY_STORED);
 		assert_memory_equal(checksums, made.checksums, chunk_count * sizeof(uint64_t));
 		free(checksums);
@@ -149,7 +150,7 @@ static void test_entry_comes_back(void **state)
 static void test_every_bit_of_an_entry_counts(void **state)
 {
 	struct wp_store_header header = header_of(3 * WP_CHUNK_BYTES, 10, 0);
-	struct wp_store_entry decoded, entry = {WP_ENTRY_STORED, 3, 13, 1, 0};
+	struct wp_store_entry decoded, entry = {WP_ENTRY_STORED, 3, 13, 1, 0, 9};
 	struct entry_bytes made = encode(&header, &entry);
 	uint64_t checksums[3];
 
@@ -167,7 +168,7 @@ static void test_every_bit_of_an_entry_counts(void **state)
 static void test_foreign_entries(void **state)
 {
 	struct wp_store_header header = header_of(3 * WP_CHUNK_BYTES, 10, 0), other;
-	struct wp_store_entry decoded, entry = {WP_ENTRY_STORED, 3, 13, 1, 0};
+	struct wp_store_entry decoded, entry = {WP_ENTRY_STORED, 3, 13, 1, 0, 9};
 	struct entry_bytes made = encode(&header, &entry);
 	uint64_t checksums[3];
 

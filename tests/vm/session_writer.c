@@ -68,6 +68,8 @@ static void check_session(struct fixture *fixture, uint32_t acknowledged)
 
 	if (try_open(fixture) != 0)
 		stop(fixture->fault.text, 0, fixture->fault.error);
+	if (fixture->report.lost_blocks)
+		stop("taken for damage", fixture->report.lost_block, -EBADMSG);
 	watch_store(fixture);
 	for (block = 0; block < acknowledged; block++) {
 		error = fetch_block(fixture, block); /* compares every byte, too */
