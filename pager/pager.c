@@ -133,6 +133,23 @@ int wp_pager_wait_ready(struct wp_pager *pager)
 	}
 }
 
+int wp_pager_wait_put(struct wp_pager *pager, uint32_t block, uint32_t position)
+{
+	int result = wp_pager_put(pager, block, position);
+
+	while (result == -EAGAIN) {
+		result = wp_pager_step(pager);
+		if (result == 0)
+			result = wp_pager_put(pager, block, position);
+		if (result != -EAGAIN)
+			break;
+		result = wp_world_wait(pager->world, wp_pager_deadline_ns(pager));
+		if (result == 0)
+			result = -EAGAIN;
+	}
+	return result;
+}
+
 /* What the transfers took since the previous frame settled. */
 static void take_totals(struct wp_pager *pager, struct wp_pager_figures *figures)
 {

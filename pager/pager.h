@@ -14,7 +14,9 @@
  *                    |------- compute of c ------| release
  *
  *   step() moves everything as far as it goes without blocking; call it after
- *   every wait. Between the calls the caller waits with wp_world_wait().
+ *   every wait, look whether what is waited for has come, and only then wait
+ *   again with wp_world_wait(): step may have taken the last completion that
+ *   there was to come. The wait_ functions do so.
  *
  * A tiered session adds the block that frame c leaves behind: put(c), after
  * release and before need(c + 1).
@@ -157,10 +159,14 @@ void wp_pager_release(struct wp_pager *pager);
 /*
  * Tiered: the block that a frame left behind, encoded by the device and written
  * through behind what frames wait for. `position`: the latent index at which its
- * K was rotated. 0; -EAGAIN: no slot now, or too many unacknowledged: step, wait and
- * try again; -ENOSPC: no tier will ever have room, the session is over.
+ * K was rotated. 0; -EAGAIN: no slot now, or too many unacknowledged: step and try
+ * again, then wait; -ENOSPC: no tier will ever have room, the session is over.
  */
 int wp_pager_put(struct wp_pager *pager, uint32_t block, uint32_t position) WP_MUST_USE;
+
+/* The same, but waits (world clock) where put says -EAGAIN. Also the fault, or -EINTR:
+ * not put, call it again. */
+int wp_pager_wait_put(struct wp_pager *pager, uint32_t block, uint32_t position) WP_MUST_USE;
 
 /* Tiered: the store already holds `block`, from before a restart. */
 void wp_pager_adopt(struct wp_pager *pager, uint32_t block);

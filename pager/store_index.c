@@ -82,8 +82,10 @@ static void count_lost(struct wp_store_index *index, bool may_forget)
 int wp_store_index_load(struct wp_store_index *index, int fd, bool may_forget)
 {
 	uint32_t entry_bytes = index->header->entry_bytes;
+	uint32_t record_count = index->header->record_count;
 
-	for (uint32_t i = 0; i < index->header->record_count; i++) {
+	WP_CHECK(record_count > 0);
+	for (uint32_t i = 0; i < record_count; i++) {
 		struct wp_store_entry entry;
 		int error =
 		    wp_filesystem_read(fd, index->entry, entry_bytes, (uint64_t)i * entry_bytes);

@@ -342,13 +342,7 @@ static void compute(struct session *session, uint32_t frame, const uint32_t *set
 /* The frame's own block goes to the pager: encoded, then written through behind the frames. */
 static void put(struct session *session, uint32_t frame)
 {
-	int result;
-
-	while ((result = wp_pager_put(session->pager, frame, session->made_at[frame])) == -EAGAIN) {
-		must(wp_pager_step(session->pager), "pager");
-		must(wp_world_wait(&session->world, wp_pager_deadline_ns(session->pager)), "wait");
-	}
-	must(result, "put");
+	must(wp_pager_wait_put(session->pager, frame, session->made_at[frame]), "put");
 	/* The model may write over `fresh` once that has been encoded. */
 	if (session->gpu)
 		must(wp_device_gpu_lead(session->world.device, session->stream), "encode");

@@ -94,22 +94,10 @@ static void step(struct bench *bench)
 		fail("the pager failed");
 }
 
-static void wait_one(struct bench *bench)
-{
-	if (wp_world_wait(&bench->world, WP_TIME_NEVER) != 0)
-		fail("nothing to wait for");
-}
-
 static void put_next(struct bench *bench)
 {
-	int result;
-
-	while ((result = wp_pager_put(bench->pager, bench->blocks, 0)) == -EAGAIN) {
-		step(bench);
-		if (wp_pager_put(bench->pager, bench->blocks, 0) == 0)
-			break;
-		wait_one(bench);
-	}
+	if (wp_pager_wait_put(bench->pager, bench->blocks, 0) != 0)
+		fail("the block could not be put");
 	bench->blocks++;
 }
 
