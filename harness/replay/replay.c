@@ -1,7 +1,7 @@
 /*
- * The frames of one replay. The one idea: a frame's set is known only when the
- * previous frame's compute has ended, and everything staged before that rests
- * on hints made when that compute began.
+ * One replay from its first to its last byte: the world and the pager opened,
+ * the frames played one after the other (player_frame.c), what was put made
+ * durable, what is in flight waited for, the run judged.
  */
 #include "harness/replay/replay.h"
 
@@ -13,41 +13,15 @@
 #include "harness/progress.h"
 #include "harness/replay/device_check.h"
 #include "harness/replay/os_paging.h"
+#include "harness/replay/player.h"
 #include "harness/replay/replay_bound.h"
-#include "harness/replay/replay_compute.h"
-#include "harness/replay/replay_world.h"
 #include "harness/system/interrupt.h"
 #include "pager/duration.h"
 
 #define INTERRUPT_WAIT_NS 5000000000u /* for what is under way when a signal comes */
 
-#define WALL		  1 /* a session's end that is a result */
-
-struct player {
-	struct wp_replay_plan *plan;
-	struct wp_run *run;
-	struct wp_replay_world world;
-	struct wp_pager *pager;
-	struct wp_device_check *check;
-	struct wp_replay_compute compute;
-	bool unanswered;		/* the store died with requests in flight */
-	uint64_t start_ns;		/* of frame 0 on the world's clock */
-	uint64_t noticed_ns;		/* when the end of the last compute was */
-	uint32_t hints[WP_STAGING_MAX]; /* for the coming frame, and while that waits */
-	uint32_t hint_count;
-	struct wp_lower_bound_config bound;
-	struct wp_session session; /* tiered */
-	uint32_t first_frame;	   /* above 0: a session goes on */
-	struct player *given_up;   /* the one before, kept like this one */
-};
-
-static struct wp_frame_figures *frame_figures(const struct player *player, uint32_t frame)
-{
-	return &player->run->frames[frame - player->first_frame];
-}
-
 /* What stopped the frames: a signal, wrong bytes, or the store. */
-static void take_stop(struct player *player, int result)
+static void take_stop(struct wp_player *player, int result)
 {
 	struct wp_pager_fault fault = wp_pager_fault(player->pager);
 	const char *why = wp_replay_gpu_why(&player->world);
@@ -84,249 +58,15 @@ static void take_stop(struct player *player, int result)
 		wp_run_fail(player->run, "waiting for store and device: %s", strerror(-result));
 }
 
-/* The device failed under the frame itself, not under what the pager asked of it. */
-static void set_device_error(struct player *player, int result)
-{
-	const char *why = wp_replay_gpu_why(&player->world);
-
-	wp_run_fail(player->run, "the device: %s", *why ? why : strerror(-result));
-}
-
-static int wait_ready(struct player *player)
-{
-	int result;
-
-	do {
-		if (wp_interrupted())
-			return -EINTR;
-		result = wp_pager_wait_ready(player->pager);
-	} while (result == -EINTR);
-	return result;
-}
-
-/* Stages the next frame's hints and keeps the pager going until compute is over. */
-static int finish_compute(struct player *player, uint32_t frame)
-{
-	struct wp_world *world = &player->world.world;
-	const struct wp_replay_plan *plan = player->plan;
-	int result;
-
-	if (frame + 1 < plan->frames) {
-		player->hint_count =
-		    wp_hints_make(plan->hints, frame + 1, player->hints, plan->staging_blocks);
-		wp_pager_hint(player->pager, player->hints, player->hint_count);
-	}
-	for (;;) {
-		result = wp_pager_step(player->pager);
-		if (result < 0)
-			return result;
-		result = wp_replay_compute_take(&player->compute);
-		if (result < 0)
-			set_device_error(player, result);
-		player->noticed_ns = wp_clock_now_ns(world->clock);
-		if (result <= 0)
-			return result;
-		result = wp_world_wait(world, WP_TIME_NEVER);
-		if (result == -EINTR && !wp_interrupted())
-			continue;
-		if (result < 0)
-			return result;
-	}
-}
-
-static int check_end(struct player *player)
-{
-	struct wp_device_check_result result = wp_device_check_end(player->check);
-
-	if (result.error) {
-		set_device_error(player, result.error);
-		return result.error;
-	}
-	if (!result.wrong)
-		return 0;
-	wp_run_fail(player->run, "block %u, offset %llu: wrong bytes on the device", result.block,
-		    (unsigned long long)result.offset);
-	return -EBADMSG;
-}
-
-static void note_figures(struct player *player, uint32_t frame, uint64_t needed_ns,
-			 const struct wp_pager_figures *pager)
-{
-	struct wp_frame_figures *figures = frame_figures(player, frame);
-
-	*figures = (struct wp_frame_figures){
-	    .frame = frame,
-	    .needed_ns = needed_ns - player->start_ns,
-	    .ready_ns = pager->ready_ns - player->start_ns,
-	    .stall_ns = pager->ready_ns > needed_ns ? pager->ready_ns - needed_ns : 0,
-	    .read_ns = pager->read_ns,
-	    .verify_ns = pager->verify_ns,
-	    .copy_ns = pager->copy_ns,
-	    .blocks_gpu = pager->blocks_gpu,
-	    .blocks_dram = pager->blocks_dram,
-	    .blocks_nvme = pager->blocks_nvme,
-	    .bytes_nvme = pager->bytes_nvme,
-	    .hinted = pager->hinted,
-	    .hit = pager->hit,
-	    .missed = pager->missed,
-	    .wasted = pager->wasted,
-	    .retries = pager->retries,
-	};
-}
-
-/* The bound so far with this frame, whose hints are still those it was staged with. */
-static struct wp_lower_bound bound_with(const struct player *player, uint32_t frame,
-					const uint32_t *set, uint32_t count)
-{
-	struct wp_lower_bound bound = player->run->lower_bound;
-	const struct wp_lower_bound_frame shown = {
-	    .set = set,
-	    .set_count = count,
-	    .hints = player->hints,
-	    .hint_count = player->hint_count,
-	};
-
-	wp_lower_bound_add(
-	    &bound, &player->bound, frame, &shown,
-	    frame > player->first_frame ? frame_figures(player, frame - 1)->compute_ns : 0);
-	return bound;
-}
-
-/*
- * The block that the frame left behind goes to the pager; *needed_ns moves on while
- * writes are too far behind. WALL: there will never be room for it.
- */
-static int keep_block(struct player *player, uint32_t frame, uint32_t position, uint64_t *needed_ns)
-{
-	struct wp_world *world = &player->world.world;
-	uint64_t done_ns = *needed_ns;
-	int result;
-
-	while ((result = wp_pager_put(player->pager, frame, position)) == -EAGAIN) {
-		int error = wp_pager_step(player->pager);
-
-		if (!error)
-			result = wp_pager_put(player->pager, frame, position);
-		if (error || result != -EAGAIN) {
-			result = error ? error : result;
-			break;
-		}
-		error = wp_world_wait(world, wp_pager_deadline_ns(player->pager));
-		if (error && (error != -EINTR || wp_interrupted()))
-			return error;
-		*needed_ns = wp_clock_now_ns(world->clock);
-	}
-	frame_figures(player, frame)->write_stall_ns = *needed_ns - done_ns;
-	if (result == -ENOSPC && !player->plan->session.tiers.nvme_blocks) {
-		player->run->session.wall = "host budget";
-		return WALL;
-	}
-	return result;
-}
-
-static void note_tiers(struct player *player, uint32_t frame)
-{
-	struct wp_pager_usage usage = wp_pager_usage(player->pager);
-	uint64_t block_bytes = player->plan->geometry.block_bytes;
-
-	player->run->tier_frames[frame - player->first_frame] = (struct wp_tier_frame){
-	    .bytes_gpu = usage.gpu_blocks * block_bytes,
-	    .bytes_dram = usage.dram_blocks * block_bytes,
-	    .bytes_nvme = usage.nvme_blocks * block_bytes,
-	    .bytes_written = usage.bytes_written,
-	    .unacknowledged = usage.unacknowledged,
-	};
-}
-
-/* Everything between a set being needed and its frame's compute being over. */
-static int compute_frame(struct player *player, uint32_t frame, const uint32_t *set, uint32_t count,
-			 uint64_t needed_ns)
-{
-	struct wp_frame_figures *figures = frame_figures(player, frame);
-	void *addresses[WP_SET_BLOCKS_MAX];
-	struct wp_pager_figures pager;
-	uint64_t start_ns;
-	int result, checked;
-
-	wp_session_advance(&player->session, frame);
-	wp_pager_need(player->pager, set, count, needed_ns);
-	result = wait_ready(player);
-	if (result < 0)
-		return result;
-	wp_pager_settle(player->pager, &pager);
-	start_ns = pager.ready_ns > needed_ns ? pager.ready_ns : needed_ns;
-	for (uint32_t i = 0; i < count; i++)
-		addresses[i] = wp_pager_device(player->pager, i);
-	wp_replay_compute_start(&player->compute, frame, addresses, start_ns);
-	note_figures(player, frame, needed_ns, &pager);
-	wp_device_check_begin(player->check, set, addresses, count);
-	result = finish_compute(player, frame);
-	checked = check_end(player);
-	if (checked < 0 || result < 0)
-		return checked < 0 ? checked : result;
-	figures->compute_ns = wp_replay_compute_end_ns(&player->compute) - start_ns;
-	figures->decode_ns = wp_replay_compute_decode_end_ns(&player->compute) - start_ns;
-	return 0;
-}
-
-/* What frame `frame` retrieves, of those blocks that the session still has. */
-static uint32_t retrieve(struct player *player, uint32_t frame, uint32_t *set)
-{
-	const uint32_t *retrieved;
-	uint32_t retrieved_count = wp_trace_retrieved(&player->plan->trace, frame, &retrieved);
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < retrieved_count; i++)
-		if (!player->plan->tiered || wp_pager_has(player->pager, retrieved[i]))
-			set[count++] = retrieved[i];
-	player->run->session.blocks_missing += retrieved_count - count;
-	return count;
-}
-
-/* One frame; *needed_ns moves on to the next frame's. 0, WALL, or what stopped it. */
-static int play_frame(struct player *player, uint32_t frame, uint64_t *needed_ns)
-{
-	struct wp_lower_bound bound;
-	uint32_t set[WP_SET_BLOCKS_MAX];
-	uint32_t count = retrieve(player, frame, set);
-	uint32_t position = 0;
-	int result;
-
-	if (player->plan->tiered &&
-	    wp_session_position(&player->session, frame, set, count, &position) < 0) {
-		player->run->session.wall = "positions";
-		return WALL;
-	}
-	bound = bound_with(player, frame, set, count);
-	result = compute_frame(player, frame, set, count, *needed_ns);
-	if (result < 0)
-		return result;
-	*needed_ns = wp_replay_compute_end_ns(&player->compute);
-	wp_pager_release(player->pager);
-	if (player->plan->tiered) {
-		result = keep_block(player, frame, position, needed_ns);
-		if (result != 0)
-			return result;
-		note_tiers(player, frame);
-	}
-	/* By a clock of its own, so that figures that do not add up show; not with the time
-	 * that comparing bytes took beyond compute. */
-	player->run->wall_ns =
-	    (player->noticed_ns > *needed_ns ? player->noticed_ns : *needed_ns) - player->start_ns;
-	player->run->frame_count = frame - player->first_frame + 1;
-	player->run->lower_bound = bound;
-	return 0;
-}
-
 /* Whoever interrupts does not want to wait for a slow drive, or for a dead one. */
-static uint64_t patience_end_ns(const struct player *player)
+static uint64_t patience_end_ns(const struct wp_player *player)
 {
 	return wp_interrupted() ? wp_clock_now_ns(player->world.world.clock) + INTERRUPT_WAIT_NS
 				: WP_TIME_NEVER;
 }
 
 /* After the last frame: what was put becomes durable. */
-static int flush(struct player *player)
+static int flush(struct wp_player *player)
 {
 	struct wp_world *world = &player->world.world;
 	uint64_t end_ns = patience_end_ns(player);
@@ -354,7 +94,7 @@ static int flush(struct player *player)
  * most, older ones than the newest minus that were finished: those that are missing
  * there were forgotten.
  */
-static uint32_t first_unfinished(const struct player *player)
+static uint32_t first_unfinished(const struct wp_player *player)
 {
 	const struct wp_pager_tiers *tiers = &player->plan->session.tiers;
 	uint32_t frames = player->plan->frames;
@@ -371,7 +111,7 @@ static uint32_t first_unfinished(const struct player *player)
 }
 
 /* A session that goes on: blocks of before the restart are on NVMe. */
-static void adopt_blocks(struct player *player)
+static void adopt_blocks(struct wp_player *player)
 {
 	player->first_frame = first_unfinished(player);
 	player->session.first_frame = player->first_frame;
@@ -385,7 +125,7 @@ static void adopt_blocks(struct player *player)
 			wp_pager_adopt(player->pager, block);
 }
 
-static void play_frames(struct player *player)
+static void play_frames(struct wp_player *player)
 {
 	uint64_t needed_ns = wp_clock_now_ns(player->world.world.clock);
 	struct wp_progress progress;
@@ -395,7 +135,8 @@ static void play_frames(struct player *player)
 	wp_iolog_start(player->plan->iolog, needed_ns);
 	wp_progress_begin(&progress, "replay");
 	for (uint32_t frame = player->first_frame; frame < player->plan->frames; frame++) {
-		result = wp_interrupted() ? -EINTR : play_frame(player, frame, &needed_ns);
+		result =
+		    wp_interrupted() ? -EINTR : wp_player_play_frame(player, frame, &needed_ns);
 		if (result != 0)
 			break;
 		wp_progress_update(&progress, frame + 1, player->plan->frames);
@@ -414,7 +155,7 @@ static void play_frames(struct player *player)
 }
 
 /* Nothing may be in flight when the world closes: waits for what is. */
-static void drain(struct player *player)
+static void drain(struct wp_player *player)
 {
 	struct wp_world *world = &player->world.world;
 	uint64_t compute_end_ns;
@@ -457,7 +198,7 @@ void wp_replay_judge(const struct wp_replay_plan *plan, struct wp_run *run)
 		     !plan->settings->allow_unproven && !plan->faults.count;
 }
 
-static void note_gpu(struct player *player)
+static void note_gpu(struct wp_player *player)
 {
 	const struct wp_gpu_facts *gpu = &player->world.gpu_facts;
 	struct wp_machine_facts *facts = &player->run->machine_facts;
@@ -467,7 +208,7 @@ static void note_gpu(struct player *player)
 	facts->gpu_driver = gpu->driver_version;
 }
 
-static int open_pager(struct player *player, struct wp_error *error)
+static int open_pager(struct wp_player *player, struct wp_error *error)
 {
 	const struct wp_replay_plan *plan = player->plan;
 	struct wp_pager_config config = plan->pager;
@@ -508,7 +249,7 @@ static int open_pager(struct player *player, struct wp_error *error)
 			    plan->frames);
 }
 
-static void play(struct player *player)
+static void play(struct wp_player *player)
 {
 	struct wp_pager_totals totals = {0};
 	bool proven = !player->world.throttle || wp_throttle_proven(player->world.throttle);
@@ -545,9 +286,9 @@ static void play(struct player *player)
  * slots, and its own threads may never come back. The process's end frees both;
  * until then this list is their owner.
  */
-static struct player *given_up;
+static struct wp_player *given_up;
 
-static void close_player(struct player *player)
+static void close_player(struct wp_player *player)
 {
 	if (player->unanswered) {
 		if (!wp_replay_world_give_up(&player->world, wp_pager_in_flight(player->pager))) {
@@ -565,7 +306,7 @@ static void close_player(struct player *player)
 
 static int run_player(struct wp_replay_plan *plan, struct wp_run *run, struct wp_error *error)
 {
-	struct player *player = calloc(1, sizeof(*player));
+	struct wp_player *player = calloc(1, sizeof(*player));
 	int result = -1;
 
 	if (!player)

@@ -13,8 +13,8 @@ import re
 # All of the pager, and what of the harness decides a figure; files that print,
 # draw or read options are not meant.
 FIGURES = ("codec_report compare compare_figures compare_stats eviction_rank hints lower_bound"
-           " motion overlap overlap_plan plan probe replay replay_bound replay_plan retrieval"
-           " session stats threshold throttle_proof trace_read trajectory units walls")
+           " motion overlap overlap_plan plan player_frame probe replay replay_bound replay_plan"
+           " retrieval session stats threshold throttle_proof trace_read trajectory units walls")
 LEFT_OUT = {"pager/gpu_absent.c": "a stand-in without a decision"}
 
 FLIPS = {
