@@ -159,6 +159,7 @@ int wp_claims_load(struct wp_claims *claims, struct wp_error *error)
 	wp_json_string(&setup, "model", claims->model, WP_CLAIM_NAME);
 	wp_json_string(&setup, "codec", claims->codec, WP_CLAIM_NAME);
 	claims->k = wp_json_u32(&setup, "k", 1, 1000);
+	claims->frames_least = wp_json_u32(&setup, "frames_least", 1, 100000);
 	wp_json_object(&verdicts, "tolerance", &tolerances);
 	read_tolerance(&tolerances, "virtual", &claims->virtual_tolerance);
 	read_tolerance(&tolerances, "measured", &claims->measured_tolerance);

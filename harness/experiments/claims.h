@@ -4,20 +4,24 @@
  * near a measurement has to come stands in results/paper/claims.json; nothing of it is in the code.
  *
  *   P1  trace, arm: median stall 0 at every R >= zero_from, and above 0 below
- *       the need of the set, k x block bytes / compute
- *   P2  arm, traces: median stall above 0 at every R
+ *       the need of the set, k x block bytes / compute; decided by an R from the
+ *       need to zero_from
+ *   P2  arm, traces: median stall above 0 at every R; decided by one at the need or
+ *       above it for each trace: below it every arm stalls
  *   P3  trace, arm, against: below the need the median stall is above 0, and at
  *       one R at least the longest stall exceeds that of `against`; where the
  *       arm `remedy` was run, its longest does not exceed it
  *   P4  buffers, bytes: in the overlap experiment, beside compute_ns, median stall 0 up to
  *       so many bytes a frame
+ *       (one buffer has to show the copy, or it is too short to tell)
  *   P5  video_s: of bf16 and Int4 in host memory alone, and of native positions, each ended
- *       by its own wall, within `share`
+ *       by its own wall, within `share`; in host_bytes of P6
  *   P6  frames, host_bytes: the full system plays so many inside so much host memory
  *   P9  playback_fps: generation is slower
  *
  * "0" means at most tolerance = stall_ns + share_of_on_demand x the on_demand
- * median at that R: 0 in the virtual world.
+ * median at that R: 0 in the virtual world. What cannot decide a claim (rates, volumes,
+ * frames, memory that it does not speak of) leaves it "not covered", and says what is missing.
  */
 #ifndef WP_CLAIMS_H
 #define WP_CLAIMS_H
@@ -55,6 +59,7 @@ struct wp_claims {
 	char text[WP_CLAIM_COUNT][256]; /* what the paper reports */
 	char model[WP_CLAIM_NAME], codec[WP_CLAIM_NAME];
 	uint32_t k;
+	uint32_t frames_least; /* after warm-up; a point of fewer decides nothing */
 	char p1_trace[WP_CLAIM_NAME], p1_arm[WP_CLAIM_NAME];
 	uint64_t p1_zero_from_bytes_per_s;
 	char p2_arm[WP_CLAIM_NAME];

@@ -195,12 +195,11 @@ class Names(Folder):
                 ["doctor", "--store", place, "--json", os.path.join(place, b"d.json")],
                 ["sweep", "smoke", "--frames", "22", "--no-figures", "--out", sweep],
             ):
-                # So short a sweep says nothing of one claim.
-                self.run_verb(*words, cwd=place, env=environment, expect=int("smoke" in words))
+                self.run_verb(*words, cwd=place, env=environment)
             xml.parse(os.path.join(place, b"j.xml"))
             self.check_documents(place)
         if shutil.which("gnuplot"):
-            self.run_verb("plot", sweep, cwd=place, env=environment, expect=1)
+            self.run_verb("plot", sweep, cwd=place, env=environment)
             self.assertTrue(os.path.getsize(os.path.join(sweep, b"figures/stall_a_yaw.png")))
 
     def check_documents(self, place):

@@ -68,6 +68,17 @@ class Sweep(unittest.TestCase):
         self.assertEqual((self.out / "figures/stall_a_yaw.png").read_bytes()[:4], b"\x89PNG")
         self.assertIn("a_yaw", (self.out / "figures/stall_a_yaw.svg").read_text())
 
+    def test_a_verdict_needs_points_that_decide_it(self):
+        for rates, missing in ((["5GB/s", "50GB/s"], True), (["1GB/s", "2GB/s"], True),
+                               (["0.25GB/s"], False)):
+            self.sweep("--no-figures", traces=["a_yaw", "b1_ws"], bandwidths=rates)
+            rows = {line[2:4]: line for line in (self.out / "summary.md").read_text().splitlines()
+                    if line.startswith("| P")}
+            self.assertEqual("simulated: not covered" in rows["P1"], missing, rows["P1"])
+            self.assertEqual("not tried: a\\_yaw at 0.25 GB/s" in rows["P1"], missing, rows["P1"])
+            self.assertIn("simulated: agrees", rows["P2"])
+            self.assertIn("not tried: b1\\_ws below 0.215424 GB/s", rows["P3"])
+
     def test_figures_can_be_drawn_again(self):
         self.sweep()
         shutil.rmtree(self.out / "figures")

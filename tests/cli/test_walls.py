@@ -26,10 +26,12 @@ class Walls(unittest.TestCase):
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
 
-    def walls(self, *options, expect=0):
-        self.run_verb("walls", "--out", self.folder, "--no-figures", *options, expect=expect)
+    def walls(self, *options, expect=0, told=False):
+        done = self.run_verb("walls", "--out", self.folder, "--no-figures", *options,
+                             expect=expect)
         document = json.loads((self.folder / "walls_virtual.json").read_text())
-        return {session["name"]: session for session in document["sessions"]}
+        sessions = {session["name"]: session for session in document["sessions"]}
+        return (sessions, done.stdout) if told else sessions
 
     def test_the_papers_walls(self):
         sessions = self.walls()
@@ -42,12 +44,29 @@ class Walls(unittest.TestCase):
             self.assertEqual(session["video_s"], session["blocks"] * 0.75)
             self.assertLessEqual(max(session["dram_bytes"]), 0.85 * (32 << 30))
 
-    def test_another_machine_differs_and_says_so(self):
+    def test_another_machine_is_not_the_papers(self):
         profile = json.loads((ROOT / "configs/machines/rtx4090.json").read_text())
         profile["host_bytes"] //= 2
         (self.folder / "half.json").write_text(json.dumps(profile))
-        sessions = self.walls("--machine", self.folder / "half.json", expect=1)
+        sessions, told = self.walls("--machine", self.folder / "half.json", told=True)
         self.assertEqual(sessions["bf16, host only"]["blocks"], 30)
+        self.assertIn("not covered (bf16, host only: 22.50 s, 30 blocks", told)
+        self.assertIn("not tried: 32.0 GiB of host memory, but 16.0", told)
+
+    def test_a_machine_that_holds_less_differs(self):
+        profile = json.loads((ROOT / "configs/machines/rtx4090.json").read_text())
+        profile["host_block_percent"] = 42
+        (self.folder / "half.json").write_text(json.dumps(profile))
+        self.walls("--machine", self.folder / "half.json", expect=1)
+
+    def test_a_trace_that_ends_before_the_walls(self):
+        trace = self.folder / "short.jsonl"
+        self.run_verb("trace", "make", "--trajectory", "explore_return", "--frames", "100",
+                      "--out", trace)
+        _, told = self.walls("--trace", trace, told=True)
+        self.assertIn("int4, host only: 75.00 s, 100 blocks, ended by the trace", told)
+        self.assertIn("not tried: 3000 frames", told)
+        self.assertNotIn("differs", told)
 
     def test_claims_and_figure_of_a_folder(self):
         self.walls()
