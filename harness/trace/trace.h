@@ -105,7 +105,8 @@ struct wp_trace_frame {
 /* -ENOMEM. The caller has checked the contents. */
 int wp_trace_append(struct wp_trace *trace, const struct wp_trace_frame *frame) WP_MUST_USE;
 
-/* Writes the trace to `stream`; errors are those of the stream. */
+/* Writes the trace to `stream`; errors are those of the stream. Stops where a signal has set
+ * the flag of interrupt.h: whoever has installed that looks at it before using the file. */
 void wp_trace_write(FILE *stream, const struct wp_trace *trace);
 
 #endif

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/system/interrupt.h"
+
 /* Names and descriptions come from checked configs; quotes and non-ASCII may remain. */
 static void print_string(FILE *stream, const char *text)
 {
@@ -105,7 +107,7 @@ void wp_trace_write(FILE *stream, const struct wp_trace *trace)
 	uint32_t count;
 
 	print_header(stream, trace);
-	for (uint32_t i = 0; i < trace->frames; i++) {
+	for (uint32_t i = 0; i < trace->frames && !wp_interrupted(); i++) {
 		fprintf(stream, "{\"frame\":%u", i);
 		if (trace->has_poses) {
 			print_pose(stream, "pose", &trace->poses[i]);

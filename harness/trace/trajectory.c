@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "harness/files/json_file.h"
+#include "harness/progress.h"
+#include "harness/system/interrupt.h"
 #include "harness/tool.h"
 #include "harness/trace/trace_keys.h"
 
@@ -167,13 +169,24 @@ static void describe(const struct wp_trajectory *trajectory, char *text, size_t 
 	}
 }
 
-static int walk_all(struct walk *walk, struct wp_retrieval *retrieval, struct wp_trace *trace)
+/* Each frame is held against all before it: the work grows with the square of the frames. */
+static void show(struct wp_progress *progress, uint64_t done, uint64_t total)
+{
+	if (progress)
+		wp_progress_update(progress, done * done, total * total);
+}
+
+static int walk_all(struct walk *walk, struct wp_retrieval *retrieval, struct wp_trace *trace,
+		    struct wp_progress *progress)
 {
 	uint32_t blocks[WP_SET_BLOCKS_MAX];
 	struct wp_pose pose, end;
 	struct wp_trace_frame frame = {.pose = &pose, .end = &end, .retrieved = blocks};
 
 	for (uint32_t i = 0; i < walk->trajectory->frames; i++) {
+		if (wp_interrupted())
+			return -EINTR;
+		show(progress, i, walk->trajectory->frames);
 		walk_frame(walk, &pose, &end);
 		frame.retrieved_count = wp_retrieval_choose(retrieval, i, &pose, blocks);
 		wp_retrieval_append(retrieval, &pose);
@@ -183,7 +196,8 @@ static int walk_all(struct walk *walk, struct wp_retrieval *retrieval, struct wp
 	return 0;
 }
 
-int wp_trajectory_walk(const struct wp_trajectory *trajectory, struct wp_trace *trace)
+int wp_trajectory_walk_shown(const struct wp_trajectory *trajectory, struct wp_trace *trace,
+			     struct wp_progress *progress)
 {
 	struct walk walk = {.trajectory = trajectory};
 	struct wp_retrieval *retrieval;
@@ -200,9 +214,14 @@ int wp_trajectory_walk(const struct wp_trajectory *trajectory, struct wp_trace *
 	trace->has_rule = true;
 	trace->motion = trajectory->motion;
 	trace->has_motion = true;
-	result = walk_all(&walk, retrieval, trace);
+	result = walk_all(&walk, retrieval, trace, progress);
 	wp_retrieval_close(retrieval);
 	if (result < 0)
 		wp_trace_done(trace);
 	return result;
+}
+
+int wp_trajectory_walk(const struct wp_trajectory *trajectory, struct wp_trace *trace)
+{
+	return wp_trajectory_walk_shown(trajectory, trace, NULL);
 }

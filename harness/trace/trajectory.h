@@ -11,6 +11,8 @@
 
 #define WP_TRAJECTORY_STEPS_MAX 4096
 
+struct wp_progress;
+
 struct wp_trajectory_step {
 	unsigned actions; /* WP_ACTION_* or-ed; 0: hold */
 	uint32_t video_frames;
@@ -32,7 +34,11 @@ int wp_trajectory_load(struct wp_trajectory *trajectory, const char *name_or_pat
 		       struct wp_error *error) WP_MUST_USE;
 void wp_trajectory_done(struct wp_trajectory *trajectory);
 
-/* Walks it. -ENOMEM. */
+/* Walks it. -ENOMEM; -EINTR once a signal has set the flag of interrupt.h. */
 int wp_trajectory_walk(const struct wp_trajectory *trajectory, struct wp_trace *trace) WP_MUST_USE;
+
+/* The same; `progress` has begun and is told how much of the work, not of the frames, is done. */
+int wp_trajectory_walk_shown(const struct wp_trajectory *trajectory, struct wp_trace *trace,
+			     struct wp_progress *progress) WP_MUST_USE;
 
 #endif

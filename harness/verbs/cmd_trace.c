@@ -4,11 +4,14 @@
  * file of its own, cmd_trace_import.c.
  */
 #include <argp.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/error.h"
 #include "harness/files/output.h"
+#include "harness/progress.h"
+#include "harness/system/interrupt.h"
 #include "harness/tool.h"
 #include "harness/trace/trace.h"
 #include "harness/trace/trace_info.h"
@@ -105,6 +108,22 @@ static int override(struct wp_trajectory *trajectory, const struct make_options 
 	return 0;
 }
 
+static int walk(const struct wp_trajectory *trajectory, struct wp_trace *trace,
+		struct wp_error *error)
+{
+	struct wp_progress progress;
+	int result;
+
+	wp_progress_begin(&progress, "trace make");
+	result = wp_trajectory_walk_shown(trajectory, trace, &progress);
+	wp_progress_end(&progress);
+	if (result == -EINTR)
+		return wp_error_set(error, WP_EXIT_INTERRUPTED, "interrupted");
+	return result == 0 ? 0
+			   : wp_error_set(error, WP_EXIT_ENVIRONMENT, "out of memory for %u frames",
+					  trajectory->frames);
+}
+
 static int make_trace(const struct make_options *options, struct wp_error *error)
 {
 	struct wp_trajectory trajectory;
@@ -112,19 +131,17 @@ static int make_trace(const struct make_options *options, struct wp_error *error
 	struct wp_output output = {0};
 	int result = -1;
 
+	wp_interrupt_install();
 	if (wp_trajectory_load(&trajectory, options->trajectory, error) < 0)
 		return -1;
 	if (override(&trajectory, options, error) < 0)
 		goto out;
-	if (wp_trajectory_walk(&trajectory, &trace) < 0) {
-		wp_error_set(error, WP_EXIT_ENVIRONMENT, "out of memory for %u frames",
-			     trajectory.frames);
-		goto out;
-	}
-	if (wp_output_open(&output, options->out, error) < 0)
+	if (wp_output_check(options->out, error) < 0 || walk(&trajectory, &trace, error) < 0 ||
+	    wp_output_open(&output, options->out, error) < 0)
 		goto out;
 	wp_trace_write(output.stream, &trace);
-	result = wp_output_commit(&output, error);
+	result = wp_interrupted() ? wp_error_set(error, WP_EXIT_INTERRUPTED, "interrupted")
+				  : wp_output_commit(&output, error);
 out:
 	wp_output_abandon(&output);
 	wp_trace_done(&trace);

@@ -4,7 +4,10 @@ import gzip
 import hashlib
 import json
 import os
+import pty
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -14,8 +17,8 @@ PROGRAM = os.environ.get("WORLDPAGER", os.path.join(ROOT, "build", "worldpager")
 NAMES = ["a_yaw", "b1_ws", "explore_return", "mixed"]
 # The sources that a trace's bytes come from, for a second compiler.
 MAKERS = ["trace/motion", "trace/retrieval", "trace/trajectory", "trace/trace",
-          "trace/trace_write", "trace/trace_keys", "files/json_file", "files/input_file", "tool",
-          "units", "error"]
+          "trace/trace_write", "trace/trace_keys", "files/json_file", "files/input_file",
+          "system/interrupt", "progress", "tool", "units", "error"]
 MAIN = """
 #include "harness/trace/trajectory.h"
 int main(int argc, char **argv)
@@ -142,7 +145,53 @@ class Make(TraceCase):
             self.assertEqual(file.read(), "old")
 
 
+    def test_a_long_walk_is_shown_and_can_be_stopped(self):
+        out = self.path("old.jsonl")
+        with open(out, "w", encoding="utf-8") as file:
+            file.write("old")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            read, terminal = pty.openpty()
+            process = subprocess.Popen(
+                [PROGRAM, "trace", "make", "--trajectory", "a_yaw", "--frames", "16777216",
+                 "--out", out], stdin=subprocess.DEVNULL, stderr=terminal)
+            os.close(terminal)
+            told = b""
+            while not re.search(rb"trace make: \d+ %, .* left", told):
+                told += os.read(read, 4096)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), 130)
+            told += os.read(read, 4096)
+            os.close(read)
+            self.assertTrue(told.endswith(b"\r\x1b[Kworldpager: interrupted\r\n"), told[-200:])
+            self.assertEqual(os.listdir(self.folder), ["old.jsonl"])
+            with open(out, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "old")
+
+    def test_numbers_out_of_range_are_shown(self):
+        with open(os.path.join(ROOT, "configs", "trajectories", "a_yaw.json"), "rb") as file:
+            config = json.load(file)
+        for key, value, told in (
+                ("rule", {"name": "pose_distance", "translation_weight": 1000.5},
+                 "rule.translation_weight: 1000.5 is out of range (0 to 1000)"),
+                ("rule", {"name": "pose_distance", "tie": 0},
+                 "rule.tie: 0 is out of range (1e-12 to 1)"),
+                ("walk_metres_per_video_frame", -1e-9,
+                 "walk_metres_per_video_frame: -1e-09 is out of range (0 to 1000)")):
+            with open(self.path("t.json"), "w", encoding="utf-8") as file:
+                json.dump({**config, key: value}, file)
+            self.assert_refused(2, "t.json: " + told, "make", "--trajectory",
+                                self.path("t.json"), "--out", self.path("t.jsonl"))
+
+
 class Check(TraceCase):
+    def test_a_pose_out_of_range_is_shown(self):
+        header, *frames = read("traces", "a_yaw.jsonl").splitlines()
+        frame = {**json.loads(frames[0]), "pose": [0, 0, -100000001, 0, 0]}
+        with open(self.path("x.jsonl"), "wb") as file:
+            file.write(b"\n".join([header, json.dumps(frame).encode(), *frames[1:]]) + b"\n")
+        self.assert_refused(4, "x.jsonl:2: pose[2]: -100000001 is out of range (-1e+08 to 1e+08)",
+                            "validate", self.path("x.jsonl"))
+
     def test_info(self):
         result = self.run_tool("info", "b1_ws", "--json", "-")
         self.assertEqual((result.returncode, result.stderr), (0, b""))
