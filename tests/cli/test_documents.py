@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("WORLDPAGER", str(ROOT / "build" / "worldpager"))
 WORKFLOW = ROOT / "harness/examples/github-actions.yml"
 DOCUMENTS = sorted(path for path in ROOT.glob("*.md")) + sorted(
-    path for folder in ("harness", "pager", "traces", "configs", "results", "scripts")
+    path for folder in ("harness", "pager", "traces", "configs", "results", "scripts", "tests")
     for path in (ROOT / folder).glob("*.md"))
 
 
