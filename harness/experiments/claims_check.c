@@ -103,7 +103,7 @@ static bool has_to_stall(const struct view *view, const struct wp_cell *cell)
 	double need = (double)need_of(view, cell), rate = (double)cell->bytes_per_s;
 	double stall_ns = (need / rate - 1) * (double)view->claims->p4_compute_ns;
 
-	return rate < need && stall_ns > (double)tolerance_ns(view, cell);
+	return rate > 0 && rate < need && stall_ns > (double)tolerance_ns(view, cell);
 }
 
 /* "1385.1 ms at 0.2 GB/s" */
@@ -178,7 +178,7 @@ static void add_stall(struct wp_finding *finding, const char *before, uint64_t s
 	add_text(finding, text);
 }
 
-/* "not tried: b1_ws at 0.2154 GB/s or more" */
+/* "not tried: b1_ws at 0.215424 GB/s or more" */
 static void add_missing(struct wp_finding *finding, const char *trace, const char *relation,
 			uint64_t bytes_per_s, const char *after)
 {
