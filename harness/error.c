@@ -43,8 +43,16 @@ static void print_visible(FILE *stream, const char *text)
 	}
 }
 
+static bool was_printed;
+
+bool wp_error_was_printed(void)
+{
+	return was_printed;
+}
+
 void wp_error_print(FILE *stream, const struct wp_error *error)
 {
+	was_printed = true;
 	fputs("worldpager: ", stream);
 	if (error->file[0]) {
 		print_visible(stream, error->file);

@@ -5,6 +5,7 @@
 #ifndef WP_ERROR_H
 #define WP_ERROR_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "pager/check.h"
@@ -35,5 +36,8 @@ int wp_error_at(struct wp_error *error, enum wp_exit exit_code, const char *file
 
 /* "worldpager: FILE:LINE:COLUMN: TEXT", one line, control characters made visible. */
 void wp_error_print(FILE *stream, const struct wp_error *error);
+
+/* Whether this process has told of any. */
+bool wp_error_was_printed(void);
 
 #endif

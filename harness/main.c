@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/error.h"
+#include "harness/experiments/folder.h"
 #include "harness/system/interrupt.h"
 #include "harness/tool.h"
 #include "harness/verbs/verb.h"
@@ -68,11 +69,18 @@ static void hold_standard_streams(void)
 	}
 }
 
-/* Tables on standard output that did not get there are no success. */
+/* Tables on standard output that did not get there are no success. What failed leaves no empty
+ * folders, and an interrupt that no verb has told of is told here. */
 static int finish(int exit_code)
 {
 	struct wp_error error;
 
+	if (exit_code > WP_EXIT_VERDICT)
+		wp_folder_remove_empty();
+	if (exit_code == WP_EXIT_INTERRUPTED && !wp_error_was_printed()) {
+		wp_error_set(&error, WP_EXIT_INTERRUPTED, "interrupted");
+		wp_error_print(stderr, &error);
+	}
 	errno = 0;
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code > WP_EXIT_VERDICT)
 		return exit_code;

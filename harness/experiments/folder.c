@@ -4,12 +4,37 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/experiments/index.h"
 #include "harness/tool.h"
+
+static char **made; /* in the order of making: what lies in a folder comes after it */
+static size_t made_count;
+
+static void note_made(const char *path)
+{
+	char **more = realloc(made, (made_count + 1) * sizeof(*made));
+
+	WP_CHECK(more);
+	made = more;
+	made[made_count] = strdup(path);
+	WP_CHECK(made[made_count]);
+	made_count++;
+}
+
+void wp_folder_remove_empty(void)
+{
+	while (made_count) {
+		rmdir(made[--made_count]);
+		free(made[made_count]);
+	}
+	free(made);
+	made = NULL;
+}
 
 int wp_folder_make(const char *path, struct wp_error *error)
 {
@@ -27,8 +52,9 @@ int wp_folder_make(const char *path, struct wp_error *error)
 		if (end != '/' && end != '\0')
 			continue;
 		*at = '\0';
-		if (mkdir(part, 0777) != 0 &&
-		    (errno != EEXIST || stat(part, &status) != 0 || !S_ISDIR(status.st_mode)))
+		if (mkdir(part, 0777) == 0)
+			note_made(part);
+		else if (errno != EEXIST || stat(part, &status) != 0 || !S_ISDIR(status.st_mode))
 			return wp_error_at(error, WP_EXIT_CONTENT, part, 0, 0, "cannot be made: %s",
 					   strerror(errno == EEXIST ? ENOTDIR : errno));
 		*at = end;

@@ -9,6 +9,10 @@
 /* Makes PATH and what is missing above it. 0, or -1 (exit 4). */
 int wp_folder_make(const char *path, struct wp_error *error) WP_MUST_USE;
 
+/* Of all that wp_folder_make has made in this process: removes what is empty. For an end that
+ * leaves nothing to keep. */
+void wp_folder_remove_empty(void);
+
 /* Whether PATH is a folder to write in or could be made, before hours of work for it. 0, or -1
  * (exit 4). */
 int wp_folder_check(const char *path, struct wp_error *error) WP_MUST_USE;

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "harness/experiments/codec_report.h"
+#include "harness/experiments/folder.h"
 #include "harness/files/output.h"
 #include "harness/verbs/verb.h"
 
@@ -74,9 +74,8 @@ static int run(const struct options *options, struct wp_error *error)
 {
 	static struct wp_codec_report report;
 
-	if (mkdir(options->out, 0777) < 0 && errno != EEXIST)
-		return wp_error_set(error, WP_EXIT_CONTENT, "%s: %s", options->out,
-				    strerror(errno));
+	if (wp_folder_make(options->out, error) < 0)
+		return -1;
 	if (wp_codec_report_make(&report, options->seed, error) < 0)
 		return -1;
 	if (write_form(&report, options->out, "codec_report.json", JSON, error) < 0 ||

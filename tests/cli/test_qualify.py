@@ -8,9 +8,11 @@ import html.parser
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -72,6 +74,30 @@ class Qualify(unittest.TestCase):
             self.assertIn(word, done.stderr)
             self.assertFalse(self.out.exists())
         self.assertEqual(self.qualify("--fio", "/no/fio").returncode, 3)
+
+    def test_what_comes_to_nothing_leaves_no_folders(self):
+        self.assertEqual(self.qualify("--fio", "/no/fio").returncode, 3)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["fio"])
+        # Folders of somebody else stay.
+        (self.folder / "store").mkdir()
+        self.out.mkdir()
+        self.assertEqual(self.qualify("--fio", "/no/fio").returncode, 3)
+        self.assertTrue(self.out.exists() and (self.folder / "store").exists())
+
+    def test_an_interrupt_leaves_no_folders(self):
+        fio = self.folder / "fio"
+        fio.write_text(FAKE.replace("CHANGE", "open('begun', 'w'); time.sleep(60)"))
+        fio.chmod(0o755)
+        out = self.folder / "new" / "out"
+        process = subprocess.Popen(
+            [PROGRAM, "qualify", "--store", self.folder / "store", "--out", out, "--fio", fio,
+             "--scale", "1/256"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not list(self.folder.glob("store/*/begun")):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, text = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, text)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["fio"])
 
     def verdict(self, done):
         document = json.loads((self.out / "verdict.json").read_text())
