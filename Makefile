@@ -197,6 +197,7 @@ codec-report: $(BUILD)/worldpager ## accuracy of the codecs: table and figure in
 smoke: ## the simulated sweep with its checks: no root, no drive, under a minute
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$(JOBS)
+	@rm -rf $(BUILD)/smoke
 	@$(BUILD)/worldpager sweep smoke --out $(BUILD)/smoke --no-figures
 
 reproduce: ## sweeps, figures and verdicts in results/reproduce: SCALE=1 for the paper's size

@@ -147,6 +147,9 @@ static void read_point(struct wp_json *object, struct wp_index_point *point)
 	wp_json_string(object, "arm", point->arm, sizeof(point->arm));
 	wp_json_string(object, "codec", point->codec, sizeof(point->codec));
 	wp_json_string(object, "bandwidth", point->bandwidth, sizeof(point->bandwidth));
+	if (object->value && !json_is_null(json_object_get(object->value, "k")))
+		point->k = wp_json_u32_or(object, "k", 0, UINT32_MAX, 0);
+	point->repeat = wp_json_u32_or(object, "repeat", 0, UINT32_MAX, 0);
 	wp_json_string(object, "state", point->state, sizeof(point->state));
 	text_or_null(object, "error", point->error, sizeof(point->error));
 	if (object->value && !json_is_null(json_object_get(object->value, "exit_code")))
@@ -210,4 +213,43 @@ void wp_index_close(struct wp_index *index)
 {
 	free(index->points);
 	memset(index, 0, sizeof(*index));
+}
+
+static bool has_text(const char *items, size_t size, uint32_t count, const char *text)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (strcmp(items + i * size, text) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A trace's file is in an index without its folders. */
+static bool has_trace(const struct wp_experiment *experiment, const char *trace)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < experiment->trace_count && !found; i++) {
+		json_t *text = wp_json_argument(experiment->traces[i]);
+
+		found = strcmp(json_string_value(text), trace) == 0;
+		json_decref(text);
+	}
+	return found;
+}
+
+/* An experiment's points are all combinations of what it lists. */
+bool wp_index_has_point(const struct wp_experiment *experiment, const struct wp_index_point *point)
+{
+	bool k = false;
+
+	for (uint32_t i = 0; i < experiment->k_count; i++)
+		k |= experiment->k[i] == point->k;
+	return k && point->repeat < experiment->repeats && has_trace(experiment, point->trace) &&
+	       has_text(experiment->arms[0], sizeof(experiment->arms[0]), experiment->arm_count,
+			point->arm) &&
+	       has_text(experiment->codecs[0], sizeof(experiment->codecs[0]),
+			experiment->codec_count, point->codec) &&
+	       has_text(experiment->bandwidths[0], sizeof(experiment->bandwidths[0]),
+			experiment->bandwidth_count, point->bandwidth);
 }

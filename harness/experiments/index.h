@@ -26,6 +26,7 @@ int wp_index_write(const char *folder, const struct wp_experiment *experiment,
 struct wp_index_point {
 	char document[192]; /* within the folder; empty: it left none */
 	char trace[512], arm[64], codec[64], bandwidth[64]; /* as asked */
+	uint32_t k, repeat;				    /* k 0: the trace's own */
 	char state[16];					    /* "done" "failed" "not run" */
 	int exit_code;
 	char error[2048];
@@ -41,6 +42,10 @@ struct wp_index {
 /* 0, or -1 with exit 4 naming file and key. Close after 0 only. */
 int wp_index_load(const char *folder, struct wp_index *index, struct wp_error *error) WP_MUST_USE;
 void wp_index_close(struct wp_index *index);
+
+/* Whether a point of an index is one of `experiment`'s, too. */
+bool wp_index_has_point(const struct wp_experiment *experiment,
+			const struct wp_index_point *point) WP_MUST_USE;
 
 /* Whether DIR has an index (of whatever quality). */
 bool wp_index_exists(const char *folder);

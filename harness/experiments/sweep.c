@@ -105,6 +105,45 @@ static void remove_old_documents(const char *folder)
 	wp_index_close(&index);
 }
 
+/* Replays of another experiment are somebody's hours: nothing of them goes for a new sweep. */
+static int check_experiment(const struct wp_sweep *sweep, struct wp_error *error)
+{
+	const struct wp_experiment *experiment = sweep->experiment;
+	const struct wp_index_point *foreign = NULL;
+	uint32_t replays = 0;
+	struct wp_index index;
+	int result = 0;
+
+	if (!wp_index_exists(sweep->folder))
+		return 0;
+	if (wp_index_load(sweep->folder, &index, error) != 0)
+		return -1;
+	for (uint32_t i = 0; i < index.count; i++) {
+		const struct wp_index_point *point = &index.points[i];
+
+		if (!point->document[0])
+			continue;
+		replays++;
+		if (!foreign && !wp_index_has_point(experiment, point))
+			foreign = point;
+	}
+	if (strcmp(index.name, experiment->name) != 0 ||
+	    strcmp(index.world, experiment->world) != 0)
+		result = wp_error_at(error, WP_EXIT_USAGE, sweep->folder, 0, 0,
+				     "holds another experiment, \"%s\" in the %s world, with %u "
+				     "replays; name a new folder, or remove this one",
+				     index.name, index.world, replays);
+	else if (foreign)
+		result =
+		    wp_error_at(error, WP_EXIT_USAGE, sweep->folder, 0, 0,
+				"holds replays that this experiment does not make, as %.100s "
+				"with %s at %s (%u replays in all); name a new folder, or remove "
+				"this one",
+				foreign->trace, foreign->arm, foreign->bandwidth, replays);
+	wp_index_close(&index);
+	return result;
+}
+
 static int write_index(struct run *run, struct wp_error *error)
 {
 	run->index_ns = now_ns();
@@ -119,7 +158,8 @@ static int prepare_folder(struct run *run)
 
 	if (strlen(sweep->folder) > WP_PATH_MAX - 256)
 		return wp_error_set(run->error, WP_EXIT_USAGE, "the folder's name is too long");
-	if (wp_folder_claim(sweep->folder, run->error) != 0)
+	if (wp_folder_claim(sweep->folder, run->error) != 0 ||
+	    check_experiment(sweep, run->error) != 0)
 		return -1;
 	if (!sweep->resume)
 		remove_old_documents(sweep->folder);

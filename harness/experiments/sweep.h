@@ -43,11 +43,13 @@ int wp_sweep_open(struct wp_sweep *sweep, const struct wp_experiment *experiment
 		  const char *folder, const char *store, struct wp_error *error) WP_MUST_USE;
 
 /*
- * Makes what is missing. Refuses a folder with anything in it but results
- * (exit 2). A point that fails is recorded in the index and the next one
- * made; options that the replay refuses (exit 2) end the sweep. After a signal the folder
- * is complete as far as it goes. 0 when every point has its document; -1 with
- * the first failure, WP_EXIT_INTERRUPTED after a signal.
+ * Makes what is missing. Refuses a folder with anything in it but results, and
+ * one with replays of another experiment: of another name or world, or of points
+ * that this one does not have (exit 2). A point that fails is recorded in the
+ * index and the next one made; options that the replay refuses (exit 2) end the
+ * sweep. After a signal the folder is complete as far as it goes. 0 when every
+ * point has its document; -1 with the first failure, WP_EXIT_INTERRUPTED after a
+ * signal.
  */
 int wp_sweep_run(struct wp_sweep *sweep, struct wp_error *error) WP_MUST_USE;
 

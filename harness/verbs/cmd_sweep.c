@@ -26,7 +26,7 @@ enum sweep_option {
 };
 
 static const struct argp_option options[] = {
-    {"out", OPTION_OUT, "DIR", 0, "folder of results: new, empty, or of an earlier sweep", 0},
+    {"out", OPTION_OUT, "DIR", 0, "folder of results: new, empty, or of this experiment", 0},
     {"store", OPTION_STORE, "DIR", 0, "folder of stores, where a drive is used [DIR/store]", 0},
     {"scale", OPTION_SCALE, "S", 0, "instead of the experiment's", 0},
     {"frames", OPTION_FRAMES, "N", 0, "instead of the experiment's", 0},
@@ -103,7 +103,9 @@ static const struct argp argp = {
     .args_doc = "EXPERIMENT",
     .doc = "Make all replays of an experiment, each in a process of its own, and their report."
 	   "\vEXPERIMENT is a name in configs/experiments or a file. DIR gets replays/, "
-	   "index.json, summary.md and figures/. Exit: 0 done, 1 a simulated verdict differs "
+	   "index.json, summary.md and figures/; it is new, empty, or of the same experiment, "
+	   "whose replays are then made again: replays of another one, or of points that this "
+	   "one no longer has, are not removed. Exit: 0 done, 1 a simulated verdict differs "
 	   "from the paper, 2 options and config files, 3 or 4 the first failed replay's, "
 	   "130 interrupted.",
 };

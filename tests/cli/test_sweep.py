@@ -148,8 +148,40 @@ class Sweep(unittest.TestCase):
 
     def test_overwriting_leaves_nothing_of_the_old_sweep(self):
         self.sweep("--no-figures")
-        self.sweep("--no-figures", arms=["on_demand"], bandwidths=["1GB/s"])
-        self.assertEqual(len(list((self.out / "replays").iterdir())), 1)
+        old = set((self.out / "replays").iterdir())
+        self.sweep("--no-figures", repeats=2, bandwidths=["0.2GB/s", "0.25GB/s", "1GB/s"])
+        new = set((self.out / "replays").iterdir())
+        self.assertEqual(len(new), 12)
+        self.assertFalse(old & new)
+
+    def test_another_experiment_is_not_replaced(self):
+        self.sweep("--no-figures")
+        before = {path: path.read_bytes() for path in self.out.rglob("*") if path.is_file()}
+        for word, changes in (("another experiment, \"try\"", {"name": "other"}),
+                              ("in the virtual world", {"world": "model"}),
+                              ("a_yaw with prefetch at 0.2GB/s", {"arms": ["on_demand"]}),
+                              ("at 0.25GB/s", {"bandwidths": ["0.2GB/s", "1GB/s"]}),
+                              ("4 replays", {"traces": ["b1_ws"]}),
+                              ("4 replays", {"codecs": ["bf16"]}), ("4 replays", {"k": [1]})):
+            for more in ([], ["--resume"]):
+                with self.subTest(**changes):
+                    done = self.sweep("--no-figures", *more, expect=2, **changes)
+                    text = done.stderr.splitlines()[-1]
+                    self.assertIn(word, text)
+                    self.assertIn(str(self.out), text)
+                    self.assertIn("name a new folder", text)
+                    self.assertEqual(before, {path: path.read_bytes()
+                                              for path in self.out.rglob("*") if path.is_file()})
+        self.sweep("--no-figures", repeats=2)
+        self.sweep("--no-figures", "--repeats", "1", repeats=2, expect=2)
+
+    def test_a_copy_of_a_folder_is_still_another_experiments(self):
+        self.sweep("--no-figures")
+        copy = self.folder / "copy"
+        shutil.copytree(self.out, copy)
+        done = run("sweep", "smoke", "--no-figures", "--out", copy)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(list((copy / "replays").iterdir())), 4)
 
     def test_resume_keeps_what_fits_and_only_that(self):
         self.sweep("--no-figures")
