@@ -5,6 +5,7 @@
  */
 #include "harness/compare/compare.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,16 +76,50 @@ static bool same_point(const struct wp_result *a, const struct wp_result *b)
 	return true;
 }
 
-static void name_point(struct wp_compare_point *point, const struct wp_result *result)
+/* Appends what both sides have, or "BASE against NEW". */
+static void append(struct wp_compare_point *point, const char *before, const char *base,
+		   const char *new)
 {
-	char rate[WP_UNITS_TEXT] = "no limit";
+	size_t used = strlen(point->name);
+	bool same = strcmp(base, new) == 0;
 
-	if (result->asked_bytes_per_s)
-		wp_units_rate(rate, result->asked_bytes_per_s);
-	snprintf(point->name, sizeof(point->name),
-		 "%.64s %.32s, k %u, %.16s, %.16s, scale %.16s, %s", result->trace, result->arm,
-		 (unsigned)result->k, result->codec, result->world,
-		 result->scale_text[0] ? result->scale_text : "1", rate);
+	snprintf(point->name + used, sizeof(point->name) - used, "%s%.64s%s%.64s", before, base,
+		 same ? "" : " against ", same ? "" : new);
+}
+
+static const char *rate_text(char text[WP_UNITS_TEXT], const struct wp_result *result)
+{
+	return result->asked_bytes_per_s ? wp_units_rate(text, result->asked_bytes_per_s)
+					 : "no limit";
+}
+
+static const char *count_text(char text[WP_UNITS_TEXT], uint64_t count)
+{
+	snprintf(text, WP_UNITS_TEXT, "%" PRIu64, count);
+	return text;
+}
+
+static const char *scale_of(const struct wp_result *result)
+{
+	return result->scale_text[0] ? result->scale_text : "1";
+}
+
+static void name_point(struct wp_compare_point *point, const struct wp_result *base,
+		       const struct wp_result *new)
+{
+	char text[WP_UNITS_TEXT], other[WP_UNITS_TEXT];
+
+	point->name[0] = '\0';
+	append(point, "", base->trace, new->trace);
+	append(point, " ", base->arm, new->arm);
+	append(point, ", k ", count_text(text, base->k), count_text(other, new->k));
+	append(point, ", ", base->codec, new->codec);
+	append(point, ", ", base->world, new->world);
+	append(point, ", scale ", scale_of(base), scale_of(new));
+	append(point, ", ", rate_text(text, base), rate_text(other, new));
+	/* It is shown only where it tells the two apart. */
+	if (strcmp(base->model, new->model) != 0)
+		append(point, ", model ", base->model, new->model);
 }
 
 static struct wp_compare_point *add_point(struct wp_compare *compare,
@@ -98,7 +133,6 @@ static struct wp_compare_point *add_point(struct wp_compare *compare,
 	point = &compare->points[compare->point_count++];
 	memset(point, 0, sizeof(*point));
 	point->is_virtual = strcmp(result->world, "virtual") == 0;
-	name_point(point, result);
 	return point;
 }
 
@@ -147,6 +181,7 @@ static int sort_into_points(struct wp_compare *compare, struct wp_error *error)
 						    "more than %u runs of %s", WP_COMPARE_RUNS_MAX,
 						    point->name);
 			point->runs[side][point->count[side]++] = i;
+			name_point(point, any_run_of(compare, point), result);
 		}
 	}
 	return 0;

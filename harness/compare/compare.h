@@ -60,7 +60,7 @@ struct wp_compare_run {
 
 /* Runs of one point; indices into the sides' runs. */
 struct wp_compare_point {
-	char name[320];
+	char name[640]; /* "BASE against NEW" where --force has the two differ */
 	uint32_t count[WP_COMPARE_SIDES];
 	uint32_t runs[WP_COMPARE_SIDES][WP_COMPARE_RUNS_MAX];
 	bool is_virtual;
@@ -87,7 +87,8 @@ void wp_compare_close(struct wp_compare *compare);
 
 /*
  * Adds a document, the documents of a folder of results, or those in a folder
- * (*.json, and folders of results one level below). 0, or -1 (exit 4).
+ * (*.json, and folders of results one level below; documents that are no
+ * replay's, as a drive's profile, are passed over). 0, or -1 (exit 4).
  */
 int wp_compare_add(struct wp_compare *compare, enum wp_compare_side side, const char *path,
 		   struct wp_error *error) WP_MUST_USE;
@@ -110,5 +111,11 @@ int wp_compare_write_markdown(const struct wp_compare *compare, const char *file
 			      struct wp_error *error) WP_MUST_USE;
 int wp_compare_write_junit(const struct wp_compare *compare, const char *file,
 			   struct wp_error *error) WP_MUST_USE;
+
+/* The same files where there is no comparison: one error, and the reason. */
+int wp_compare_refuse_markdown(const struct wp_error *why, const char *file,
+			       struct wp_error *error) WP_MUST_USE;
+int wp_compare_refuse_junit(const struct wp_error *why, const char *file,
+			    struct wp_error *error) WP_MUST_USE;
 
 #endif

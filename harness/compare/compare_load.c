@@ -29,20 +29,26 @@ void wp_compare_close(struct wp_compare *compare)
 	memset(compare, 0, sizeof(*compare));
 }
 
+/* `any`: a document that is no replay's is passed over. */
 static int add_file(struct wp_compare *compare, enum wp_compare_side side, const char *path,
-		    struct wp_error *error)
+		    bool any, struct wp_error *error)
 {
 	uint32_t count = compare->run_count[side];
 	const char *name = strrchr(path, '/');
 	struct wp_compare_run *run;
+	int found;
 
 	compare->runs[side] = realloc(compare->runs[side], (count + 1) * sizeof(*run));
 	WP_CHECK(compare->runs[side]);
 	run = &compare->runs[side][count];
 	snprintf(run->name, sizeof(run->name), "%s", name ? name + 1 : path);
-	if (wp_result_load(path, &run->result, error) != 0)
+	if (any)
+		found = wp_result_load_if(path, &run->result, error);
+	else
+		found = wp_result_load(path, &run->result, error) == 0 ? 1 : -1;
+	if (found < 0)
 		return -1;
-	compare->run_count[side]++;
+	compare->run_count[side] += (uint32_t)found;
 	return 0;
 }
 
@@ -69,7 +75,7 @@ static int add_results(struct wp_compare *compare, enum wp_compare_side side, co
 
 		if (point->document[0]) {
 			result = join(path, folder, point->document, error);
-			result = result ? result : add_file(compare, side, path, error);
+			result = result ? result : add_file(compare, side, path, false, error);
 		} else if (!compare->force) {
 			result = wp_error_at(error, WP_EXIT_CONTENT, folder, 0, 0,
 					     "the replay of %s with %s at %s left no result%s%s",
@@ -104,7 +110,7 @@ static int add_below(struct wp_compare *compare, enum wp_compare_side side, cons
 		if (result == 0)
 			result = join(path, folder, entries[i]->d_name, error);
 		if (result == 0 && is_document(entries[i]->d_name))
-			result = add_file(compare, side, path, error);
+			result = add_file(compare, side, path, true, error);
 		else if (result == 0 && wp_index_exists(path))
 			result = add_results(compare, side, path, error);
 		free(entries[i]);
@@ -122,7 +128,7 @@ int wp_compare_add(struct wp_compare *compare, enum wp_compare_side side, const 
 	int result;
 
 	if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
-		result = add_file(compare, side, path, error);
+		result = add_file(compare, side, path, false, error);
 	else if (wp_index_exists(path))
 		result = add_results(compare, side, path, error);
 	else

@@ -10,6 +10,7 @@
 #include "harness/units.h"
 
 #define FIGURE_TEXT 160
+#define REASON_TEXT 1100 /* all that an error holds */
 
 const char *wp_compare_figure_name(enum wp_compare_figure figure)
 {
@@ -215,6 +216,22 @@ static void junit_point(const struct wp_compare_point *point, FILE *stream)
 	}
 }
 
+static void junit_begin(FILE *stream, uint32_t cases, uint32_t failures, uint32_t errors,
+			uint32_t skipped)
+{
+	fprintf(stream,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<testsuites>\n"
+		"  <testsuite name=\"worldpager compare\" tests=\"%u\" failures=\"%u\" "
+		"errors=\"%u\" skipped=\"%u\">\n",
+		cases, failures, errors, skipped);
+}
+
+static void junit_end(FILE *stream)
+{
+	fputs("  </testsuite>\n</testsuites>\n", stream);
+}
+
 int wp_compare_write_junit(const struct wp_compare *compare, const char *file,
 			   struct wp_error *error)
 {
@@ -229,15 +246,47 @@ int wp_compare_write_junit(const struct wp_compare *compare, const char *file,
 	}
 	if (wp_output_open(&output, file, error) != 0)
 		return -1;
-	fprintf(
-	    output.stream,
-	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-	    "<testsuites>\n"
-	    "  <testsuite name=\"worldpager compare\" tests=\"%u\" failures=\"%u\" errors=\"0\" "
-	    "skipped=\"%u\">\n",
-	    cases, compare->worse, skipped);
+	junit_begin(output.stream, cases, compare->worse, 0, skipped);
 	for (uint32_t i = 0; i < compare->point_count; i++)
 		junit_point(&compare->points[i], output.stream);
-	fputs("  </testsuite>\n</testsuites>\n", output.stream);
+	junit_end(output.stream);
+	return commit(&output, error);
+}
+
+static char *reason_text(char text[REASON_TEXT], const struct wp_error *why)
+{
+	char line[16] = "";
+
+	if (why->line > 0)
+		snprintf(line, sizeof(line), ":%d", why->line);
+	snprintf(text, REASON_TEXT, "%s%s%s%s", why->file, line, why->file[0] ? ": " : "",
+		 why->text);
+	return text;
+}
+
+int wp_compare_refuse_markdown(const struct wp_error *why, const char *file, struct wp_error *error)
+{
+	struct wp_output output = {0};
+	char text[REASON_TEXT];
+
+	if (wp_output_open(&output, file, error) != 0)
+		return -1;
+	fputs("### worldpager compare: ERROR: not compared\n\n", output.stream);
+	wp_markup_cell(output.stream, reason_text(text, why));
+	fputc('\n', output.stream);
+	return commit(&output, error);
+}
+
+int wp_compare_refuse_junit(const struct wp_error *why, const char *file, struct wp_error *error)
+{
+	struct wp_output output = {0};
+	char text[REASON_TEXT];
+
+	if (wp_output_open(&output, file, error) != 0)
+		return -1;
+	junit_begin(output.stream, 1, 0, 1, 0);
+	junit_case(output.stream, "worldpager compare", "comparison", "error",
+		   reason_text(text, why));
+	junit_end(output.stream);
 	return commit(&output, error);
 }

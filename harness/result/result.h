@@ -65,6 +65,9 @@ struct wp_result {
  * match. 0, or -1 with WP_EXIT_CONTENT naming file and key. Close after 0 only.
  */
 int wp_result_load(const char *path, struct wp_result *result, struct wp_error *error) WP_MUST_USE;
+/* The same for a file of any kind in a folder: 1, or 0 where it is a document of another kind. */
+int wp_result_load_if(const char *path, struct wp_result *result,
+		      struct wp_error *error) WP_MUST_USE;
 void wp_result_close(struct wp_result *result);
 
 /* Stall of frame `index` at full scale, ns; index < frame_count. */

@@ -194,7 +194,15 @@ static void read_document(struct wp_json *root, struct wp_result *result)
 	check_figures(root, &summary, result);
 }
 
-int wp_result_load(const char *path, struct wp_result *result, struct wp_error *error)
+/* A profile, a verdict, walls: whole and good, but no replay left it. A damaged result is none of
+ * these: it has lost a section, not all that it is about. */
+static bool is_of_another_kind(const json_t *document)
+{
+	return !json_is_object(document) ||
+	       (!json_object_get(document, "frames") && !json_object_get(document, "summary"));
+}
+
+int wp_result_load_if(const char *path, struct wp_result *result, struct wp_error *error)
 {
 	struct wp_json_reader reader = {.file = path, .exit_code = WP_EXIT_CONTENT, .error = error};
 	struct wp_json root;
@@ -203,12 +211,26 @@ int wp_result_load(const char *path, struct wp_result *result, struct wp_error *
 	result->document = wp_json_load(&reader, "a replay's result", DOCUMENT_BYTES_MAX);
 	if (!result->document)
 		return -1;
+	if (is_of_another_kind(result->document)) {
+		wp_result_close(result);
+		return 0;
+	}
 	wp_json_root(&root, &reader, result->document);
 	read_document(&root, result);
 	if (!reader.failed)
-		return 0;
+		return 1;
 	wp_result_close(result);
 	return -1;
+}
+
+int wp_result_load(const char *path, struct wp_result *result, struct wp_error *error)
+{
+	int found = wp_result_load_if(path, result, error);
+
+	if (found == 0)
+		return wp_error_at(error, WP_EXIT_CONTENT, path, 0, 0,
+				   "not a replay's result: it has neither frames nor summary");
+	return found < 0 ? -1 : 0;
 }
 
 void wp_result_close(struct wp_result *result)

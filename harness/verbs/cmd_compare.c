@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/compare/compare.h"
+#include "harness/files/output.h"
 #include "harness/units.h"
 #include "harness/verbs/verb.h"
 
@@ -107,19 +108,61 @@ static const struct argp argp = {
 	"1 %, if a disturbance does not last for all of one side's runs: take turns with them. "
 	"Machines are told apart by a fingerprint that updates of kernel or firmware keep.\n\n"
 	"Exit: 0 nothing worse, 1 something is, 2 options, 4 results that cannot be read or must "
-	"not be compared.",
+	"not be compared; --junit then gets an error and --markdown the reason.",
 };
 
-static int compare(const struct command *command, struct wp_compare *compared,
-		   struct wp_error *error)
+/* What a CI step collects must not be an older verdict. Files that are inputs stay. */
+static int refuse(const struct command *command, const struct wp_error *why)
+{
+	struct wp_error unwritten;
+
+	if (command->markdown &&
+	    wp_compare_refuse_markdown(why, command->markdown, &unwritten) != 0 &&
+	    unwritten.exit_code != WP_EXIT_USAGE)
+		wp_error_print(stderr, &unwritten);
+	if (command->junit && wp_compare_refuse_junit(why, command->junit, &unwritten) != 0 &&
+	    unwritten.exit_code != WP_EXIT_USAGE)
+		wp_error_print(stderr, &unwritten);
+	return (int)why->exit_code;
+}
+
+/* A place that cannot be written to is left out of `command`. */
+static int check_outputs(struct command *command, struct wp_error *error)
+{
+	struct wp_error second = {0};
+
+	if (wp_output_check(command->junit, error) != 0)
+		command->junit = NULL;
+	if (wp_output_check(command->markdown, &second) != 0)
+		command->markdown = NULL;
+	if (!error->exit_code)
+		*error = second;
+	return error->exit_code ? -1 : 0;
+}
+
+static int add_paths(const struct command *command, struct wp_compare *compared,
+		     struct wp_error *error)
 {
 	for (uint32_t i = 0; i < command->path_count; i++) {
 		if (wp_compare_add(compared, command->paths[i].side, command->paths[i].path,
 				   error) != 0)
-			return error->exit_code;
+			return -1;
 	}
-	if (wp_compare_run(compared, error) != 0)
-		return error->exit_code;
+	return 0;
+}
+
+static int compare(struct command *command, struct wp_compare *compared, struct wp_error *error)
+{
+	struct wp_error value = *error; /* of an option; it comes first */
+
+	*error = (struct wp_error){0};
+	if (check_outputs(command, error) != 0 || value.exit_code) {
+		if (value.exit_code)
+			*error = value;
+		return refuse(command, error);
+	}
+	if (add_paths(command, compared, error) != 0 || wp_compare_run(compared, error) != 0)
+		return refuse(command, error);
 	wp_compare_print(compared, stderr);
 	if (command->markdown && wp_compare_write_markdown(compared, command->markdown, error) != 0)
 		return error->exit_code;
@@ -137,11 +180,9 @@ int wp_cmd_compare(int argc, char **argv)
 
 	argp_err_exit_status = WP_EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &command);
-	if (!error->exit_code) {
-		wp_compare_open(&compared, command.tolerance, command.force);
-		exit_code = compare(&command, &compared, error);
-		wp_compare_close(&compared);
-	}
+	wp_compare_open(&compared, command.tolerance, command.force);
+	exit_code = compare(&command, &compared, error);
+	wp_compare_close(&compared);
 	if (error->exit_code) {
 		wp_error_print(stderr, error);
 		return error->exit_code;

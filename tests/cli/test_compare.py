@@ -2,6 +2,7 @@
 """`worldpager compare`: verdicts, exit status and reports over documents of real replays."""
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -55,6 +56,73 @@ class Compare(unittest.TestCase):
         self.assertIn("frame", suite.find("testcase/failure").get("message"))
         self.assertIn("**WORSE**", markdown.read_text())
         self.assertEqual(run("compare", base, new, "--junit", "-").stdout, junit.read_text())
+
+    def check_refused(self, junit, markdown, text):
+        suite = xml.parse(junit).getroot().find("testsuite")
+        self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped")],
+                         ["1", "0", "1", "0"])
+        self.assertEqual(len(suite.findall("testcase")), 1)
+        self.assertIn(text, suite.find("testcase/error").get("message"))
+        self.assertIn("ERROR", markdown.read_text())
+        self.assertIn(text, markdown.read_text())
+
+    def test_a_refusal_leaves_no_older_verdict(self):
+        base, other = self.replay("base.json"), self.replay("other.json", "--seed", "7")
+        junit, markdown = self.path / "out.xml", self.path / "out.md"
+        reports = ["--junit", junit, "--markdown", markdown]
+        (self.path / "bad.json").write_text(base.read_text()[:-40])
+        (self.path / "empty").mkdir()
+        for new, more, status, text in (
+                (other, [], 4, "seed differs: 1 and 7"),
+                (self.path / "bad.json", [], 4, "bad.json"),
+                (self.path / "nothing.json", [], 4, "No such file"),
+                (self.path / "empty", [], 4, "holds no replay"),
+                (base, ["--tolerance", "5"], 2, "--tolerance")):
+            with self.subTest(text):
+                self.assertEqual(run("compare", base, base, *reports).returncode, 0)
+                self.assertIn('failures="0" errors="0"', junit.read_text())
+                done = run("compare", base, new, *reports, *more)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+                self.check_refused(junit, markdown, text)
+        # One that cannot be written leaves the other an error, too.
+        self.assertEqual(run("compare", base, base, *reports).returncode, 0)
+        done = run("compare", base, base, "--junit", junit, "--markdown", self.path / "no/out.md")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn('errors="1"', junit.read_text())
+
+    def test_a_forced_point_names_both_sides(self):
+        base = self.replay("base.json")
+        new = self.replay("new.json", "--bandwidth", "0.24GB/s", "--codec", "bf16")
+        done = run("compare", base, new, "--force", "--junit", "-")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        name = xml.fromstring(done.stdout).find("testsuite/testcase").get("classname")
+        self.assertRegex(name, r"^b1_ws prefetch, k 2, int4 against bf16, virtual, scale 1, "
+                               r"200\.0 MB/s .* against 240\.0 MB/s")
+        done = run("compare", base, base, "--junit", "-")
+        self.assertNotIn("against", done.stdout)
+
+    def test_only_results_of_a_folder_count(self):
+        folder = self.path / "qualify"
+        self.replay("qualify/a_yaw.json")
+        shutil.copy(ROOT / "configs/drives/ideal.json", folder / "drive.json")
+        (folder / "verdict.json").write_text('{"schema_version": 1, "verdict": "holds"}')
+        (folder / "list.json").write_text("[]")
+        done = run("compare", folder, folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("(1 and 1 runs)", done.stderr)
+        # What was a result and is damaged is no other kind of document.
+        good = (folder / "a_yaw.json").read_text()
+        for bad in (good[:-40], good.replace('"summary"', '"sumary"')):
+            (folder / "a_yaw.json").write_text(bad)
+            self.assertEqual(run("compare", folder, folder).returncode, 4)
+        (folder / "a_yaw.json").unlink()
+        done = run("compare", folder, folder)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("holds no replay's result", done.stderr)
+        done = run("compare", folder / "drive.json", folder / "drive.json")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("not a replay's result", done.stderr)
 
     def test_settings_and_folders(self):
         self.replay("a/one.json")
