@@ -111,7 +111,8 @@ int wp_index_write(const char *folder, const struct wp_experiment *experiment,
 	char path[WP_PATH_MAX];
 	json_t *root, *array;
 
-	if (index_path(path, folder, error) != 0 || wp_output_open(&output, path, error) != 0)
+	/* Read and written again as the sweep goes on, in its own folder. */
+	if (index_path(path, folder, error) != 0 || wp_output_open_again(&output, path, error) != 0)
 		return -1;
 	root = json_object();
 	array = json_array();

@@ -15,6 +15,8 @@
 
 #include <xxhash.h>
 
+#include "harness/files/used_files.h"
+
 static const char *kind_of_mode(mode_t mode)
 {
 	if (S_ISDIR(mode))
@@ -46,6 +48,12 @@ int wp_input_open(const char *path, const char *what, enum wp_exit exit_code, ui
 	if (!S_ISREG(status.st_mode)) {
 		wp_error_at(error, exit_code, path, 0, 0, "not %s (found %s)", what,
 			    kind_of_mode(status.st_mode));
+		close(fd);
+		return -1;
+	}
+	if (!wp_used_read(&status)) {
+		wp_error_at(error, WP_EXIT_USAGE, path, 0, 0,
+			    "is named as an input and as an output");
 		close(fd);
 		return -1;
 	}

@@ -10,7 +10,8 @@
 
 #include "harness/error.h"
 
-/* A descriptor of a regular file and its size, or -1. `what` completes "not ...". */
+/* A descriptor of a regular file and its size, or -1. `what` completes "not ...". A file that an
+ * output is to replace (output.h) is refused with WP_EXIT_USAGE. */
 int wp_input_open(const char *path, const char *what, enum wp_exit exit_code, uint64_t *size,
 		  struct wp_error *error) WP_MUST_USE;
 

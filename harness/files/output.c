@@ -13,7 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/files/used_files.h"
 #include "harness/system/interrupt.h"
+
+/* Where a stream's bytes go, and the first reason why they did not: stdio keeps no reason. */
+struct wp_output_sink {
+	int fd;
+	int code;
+};
 
 static int report(struct wp_output *output, const char *what, int code, struct wp_error *error)
 {
@@ -62,14 +69,27 @@ static int permit(const char *path, struct wp_error *error)
 	return 0;
 }
 
+static int take(const char *path, bool opened, unsigned *number, struct wp_error *error)
+{
+	const char *why;
+
+	if (wp_used_take(path, opened, number, &why) == 0)
+		return 0;
+	return wp_error_at(error, WP_EXIT_USAGE, strcmp(path, "-") == 0 ? "standard output" : path,
+			   0, 0, "is not written to: %s", why);
+}
+
 int wp_output_check(const char *path, struct wp_error *error)
 {
 	char folder[PATH_MAX];
 	struct stat status;
+	unsigned number;
 	int code = 0;
 
-	if (!path || strcmp(path, "-") == 0)
+	if (!path)
 		return 0;
+	if (strcmp(path, "-") == 0)
+		return take(path, false, &number, error);
 	if (permit(path, error) != 0)
 		return -1;
 	if (!path[0] || strlen(path) >= sizeof(folder))
@@ -84,19 +104,63 @@ int wp_output_check(const char *path, struct wp_error *error)
 		code = errno;
 	return code ? wp_error_at(error, WP_EXIT_CONTENT, path, 0, 0, "cannot be written: %s",
 				  strerror(code))
-		    : 0;
+		    : take(path, false, &number, error);
+}
+
+static ssize_t sink_write(void *cookie, const char *bytes, size_t size)
+{
+	struct wp_output_sink *sink = cookie;
+	size_t done = 0;
+
+	while (done < size && !sink->code) {
+		ssize_t count = write(sink->fd, bytes + done, size - done);
+
+		if (count <= 0)
+			sink->code = count < 0 ? errno : EIO;
+		else
+			done += (size_t)count;
+	}
+	return (ssize_t)done;
+}
+
+static int sink_close(void *cookie)
+{
+	struct wp_output_sink *sink = cookie;
+	int result = sink->fd == STDOUT_FILENO ? 0 : close(sink->fd);
+
+	free(sink);
+	return result;
+}
+
+/* A stream to `fd`, which is closed with it. 0 or the reason why not; `fd` is then still open. */
+static int open_sink(struct wp_output *output, int fd)
+{
+	static const cookie_io_functions_t functions = {.write = sink_write, .close = sink_close};
+	struct wp_output_sink *sink = calloc(1, sizeof(*sink));
+
+	if (!sink)
+		return ENOMEM;
+	sink->fd = fd;
+	output->stream = fopencookie(sink, "w", functions);
+	if (!output->stream) {
+		int code = errno;
+
+		free(sink);
+		return code;
+	}
+	output->sink = sink;
+	return 0;
 }
 
 static int open_directly(struct wp_output *output, struct wp_error *error)
 {
 	int fd = open(output->path, O_WRONLY | O_CLOEXEC);
+	int code;
 
 	if (fd < 0)
 		return report(output, "cannot be opened for writing", errno, error);
-	output->stream = fdopen(fd, "w");
-	if (!output->stream) {
-		int code = errno;
-
+	code = open_sink(output, fd);
+	if (code) {
 		close(fd);
 		return report(output, "cannot be opened for writing", code, error);
 	}
@@ -145,7 +209,7 @@ static int open_temporary(struct wp_output *output, struct wp_error *error)
 {
 	const char *slash = strrchr(output->path, '/');
 	int folder = slash ? (int)(slash - output->path) + 1 : 0;
-	int fd;
+	int fd, code;
 
 	if ((size_t)snprintf(output->temporary, sizeof(output->temporary), "%.*s.worldpager-XXXXXX",
 			     folder, output->path) >= sizeof(output->temporary)) {
@@ -157,9 +221,8 @@ static int open_temporary(struct wp_output *output, struct wp_error *error)
 		output->temporary[0] = '\0';
 		return report(output, "cannot be written", -fd, error);
 	}
-	if (widen_mode(fd) != 0 || !(output->stream = fdopen(fd, "w"))) {
-		int code = errno;
-
+	code = widen_mode(fd) != 0 ? errno : open_sink(output, fd);
+	if (code) {
 		close(fd);
 		forget_temporary(output, true);
 		return report(output, "cannot be written", code, error);
@@ -167,16 +230,23 @@ static int open_temporary(struct wp_output *output, struct wp_error *error)
 	return 0;
 }
 
-int wp_output_open(struct wp_output *output, const char *path, struct wp_error *error)
+static void forget_use(struct wp_output *output)
+{
+	wp_used_dropped(output->used);
+	output->used = 0;
+}
+
+static int open_anything(struct wp_output *output, const char *path, struct wp_error *error)
 {
 	struct stat status;
 	char target[PATH_MAX];
+	int code;
 
-	memset(output, 0, sizeof(*output));
 	if (strcmp(path, "-") == 0) {
 		snprintf(output->path, sizeof(output->path), "standard output");
-		output->stream = stdout;
-		return 0;
+		fflush(stdout); /* what went there by other ways comes first */
+		code = open_sink(output, STDOUT_FILENO);
+		return code ? report(output, "cannot be written", code, error) : 0;
 	}
 	if (path[0] == '\0' || (size_t)snprintf(output->path, sizeof(output->path), "%s", path) >=
 				   sizeof(output->path))
@@ -194,6 +264,23 @@ int wp_output_open(struct wp_output *output, const char *path, struct wp_error *
 	return open_temporary(output, error);
 }
 
+int wp_output_open(struct wp_output *output, const char *path, struct wp_error *error)
+{
+	memset(output, 0, sizeof(*output));
+	if (take(path, true, &output->used, error) != 0)
+		return -1;
+	if (open_anything(output, path, error) == 0)
+		return 0;
+	forget_use(output);
+	return -1;
+}
+
+int wp_output_open_again(struct wp_output *output, const char *path, struct wp_error *error)
+{
+	memset(output, 0, sizeof(*output));
+	return open_anything(output, path, error);
+}
+
 /* The rename itself must survive a crash: the folder is flushed too, where it can be. */
 static void flush_folder(const char *path)
 {
@@ -209,20 +296,31 @@ static void flush_folder(const char *path)
 	close(fd);
 }
 
-int wp_output_commit(struct wp_output *output, struct wp_error *error)
+/* Ends the stream; 0 or the first reason why its bytes are not where they belong. */
+static int end_stream(struct wp_output *output)
 {
 	FILE *stream = output->stream;
-	int code = 0;
+	bool failed = fflush(stream) != 0 || ferror(stream);
+	int code = output->sink->code;
 
-	WP_CHECK(stream);
+	if (!code && failed)
+		code = EIO;
+	if (!code && output->temporary[0] && fsync(output->sink->fd) != 0)
+		code = errno;
 	output->stream = NULL;
+	output->sink = NULL; /* goes with the stream */
 	errno = 0;
-	if (fflush(stream) != 0 || ferror(stream))
+	if (fclose(stream) != 0 && !code)
 		code = errno ? errno : EIO;
-	if (!code && output->temporary[0] && fsync(fileno(stream)) != 0)
-		code = errno;
-	if (stream != stdout && fclose(stream) != 0 && !code)
-		code = errno;
+	return code;
+}
+
+int wp_output_commit(struct wp_output *output, struct wp_error *error)
+{
+	int code;
+
+	WP_CHECK(output->stream);
+	code = end_stream(output);
 	if (!code && output->temporary[0] && rename(output->temporary, output->path) != 0)
 		code = errno;
 	if (code) {
@@ -230,17 +328,21 @@ int wp_output_commit(struct wp_output *output, struct wp_error *error)
 		return report(output, "could not be written", code, error);
 	}
 	if (output->temporary[0]) {
+		wp_used_written(output->used);
 		flush_folder(output->path);
 		forget_temporary(output, false);
 	}
+	output->used = 0;
 	return 0;
 }
 
 void wp_output_abandon(struct wp_output *output)
 {
-	if (output->stream && output->stream != stdout)
+	if (output->stream)
 		fclose(output->stream);
 	output->stream = NULL;
+	output->sink = NULL;
 	if (output->temporary[0])
 		forget_temporary(output, true);
+	forget_use(output);
 }

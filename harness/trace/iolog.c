@@ -54,7 +54,8 @@ int wp_iolog_open(struct wp_iolog **iolog, const char *path, uint64_t block_byte
 		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "--iolog: out of memory");
 	}
 	wp_store_header_init(&opened->layout, &identity, 0, block_count, WP_STORE_SEGMENT_BYTES);
-	if (wp_output_open(&opened->output, path, error) < 0) {
+	/* The result may go to another place only, by whatever name. */
+	if (wp_output_check(path, error) < 0 || wp_output_open(&opened->output, path, error) < 0) {
 		wp_iolog_close(opened);
 		return -1;
 	}

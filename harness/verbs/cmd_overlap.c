@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/experiments/claims.h"
 #include "harness/experiments/folder.h"
@@ -234,6 +235,34 @@ static int measure(const struct wp_overlap_world_config *config, struct wp_overl
 	return result;
 }
 
+static int document_path(char path[WP_PATH_MAX], const struct command *command,
+			 const struct wp_overlap *overlap, struct wp_error *error)
+{
+	if (snprintf(path, WP_PATH_MAX, "%s/overlap_%s.json", command->out, overlap->world) >=
+	    WP_PATH_MAX)
+		return wp_error_set(error, WP_EXIT_USAGE, "--out: the path is too long");
+	return 0;
+}
+
+/* Measured for minutes, then no file or no figure: better before. */
+static int check_outputs(const struct command *command, const struct wp_overlap *overlap,
+			 struct wp_error *error)
+{
+	char path[WP_PATH_MAX];
+
+	if (wp_output_check(command->json, error) != 0)
+		return -1;
+	if (!command->out)
+		return 0;
+	if (wp_folder_check(command->out, error) != 0 ||
+	    document_path(path, command, overlap, error) != 0)
+		return -1;
+	/* In a folder that is there, --json may name the same file. */
+	if (access(command->out, F_OK) == 0 && wp_output_check(path, error) != 0)
+		return -1;
+	return command->no_figures ? 0 : wp_gnuplot_check(error);
+}
+
 /* The document in the folder, then the figure from all documents there. */
 static int write_folder(const struct command *command, const struct wp_overlap *overlap,
 			struct wp_error *error)
@@ -243,10 +272,8 @@ static int write_folder(const struct command *command, const struct wp_overlap *
 	char path[WP_PATH_MAX];
 	int result;
 
-	if (snprintf(path, sizeof(path), "%s/overlap_%s.json", command->out, overlap->world) >=
-	    (int)sizeof(path))
-		return wp_error_set(error, WP_EXIT_USAGE, "--out: the path is too long");
-	if (wp_folder_make(command->out, error) != 0 || wp_overlap_write(overlap, path, error) != 0)
+	if (document_path(path, command, overlap, error) != 0 ||
+	    wp_folder_make(command->out, error) != 0 || wp_overlap_write(overlap, path, error) != 0)
 		return -1;
 	if (command->no_figures)
 		return 0;
@@ -275,10 +302,7 @@ static int run(struct command *command, struct wp_overlap *overlap)
 		print_plan(overlap);
 		return 0;
 	}
-	/* Measured for minutes, then no figure: better before. */
-	if (wp_output_check(command->json, error) != 0 ||
-	    (command->out && wp_folder_check(command->out, error) != 0) ||
-	    (command->out && !command->no_figures && wp_gnuplot_check(error) != 0))
+	if (check_outputs(command, overlap, error) != 0)
 		return -1;
 	if (measure(&config, overlap, error) != 0)
 		return -1;

@@ -128,7 +128,9 @@ int wp_cmd_plan(int argc, char **argv)
 
 	argp_err_exit_status = WP_EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	result = load_inputs(&options, &inputs, &error);
+	result = wp_output_check(options.json, &error);
+	if (result == 0)
+		result = load_inputs(&options, &inputs, &error);
 	if (result == 0)
 		result = show(&options, &inputs, &error);
 	wp_trace_done(&inputs.trace);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "harness/error.h"
+#include "harness/files/output.h"
 #include "harness/report/report_html.h"
 #include "harness/tool.h"
 #include "harness/verbs/verb.h"
@@ -52,18 +53,20 @@ int wp_cmd_report(int argc, char **argv)
 	struct command command = {0};
 	struct wp_error error = {0};
 	char path[WP_PATH_MAX];
+	const char *out = path;
 	int length;
 
 	argp_err_exit_status = WP_EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &command);
 	length = snprintf(path, sizeof(path), "%s/report.html", command.folder);
-	if (!command.out && length >= (int)sizeof(path))
+	if (command.out)
+		out = command.out;
+	if (out == path && length >= (int)sizeof(path))
 		wp_error_set(&error, WP_EXIT_CONTENT, "the folder's name is too long");
-	else if (wp_report_html_write(command.folder, command.out ? command.out : path, &shown,
-				      &error) == 0)
-		fprintf(stderr, "%s: %u replays, %u points, %u figures\n",
-			command.out ? command.out : path, shown.documents, shown.points,
-			shown.figures);
+	else if ((!command.out || wp_output_check(out, &error) == 0) &&
+		 wp_report_html_write(command.folder, out, &shown, &error) == 0)
+		fprintf(stderr, "%s: %u replays, %u points, %u figures\n", out, shown.documents,
+			shown.points, shown.figures);
 	if (error.exit_code)
 		wp_error_print(stderr, &error);
 	return (int)error.exit_code;

@@ -132,7 +132,8 @@ static int make_trace(const struct make_options *options, struct wp_error *error
 	int result = -1;
 
 	wp_interrupt_install();
-	if (wp_trajectory_load(&trajectory, options->trajectory, error) < 0)
+	if (wp_output_check(options->out, error) < 0 ||
+	    wp_trajectory_load(&trajectory, options->trajectory, error) < 0)
 		return -1;
 	if (override(&trajectory, options, error) < 0)
 		goto out;
@@ -207,7 +208,8 @@ static int show_info(const struct file_options *options, struct wp_error *error)
 	struct wp_trace_info info;
 	int result = -1;
 
-	if (wp_trace_load(&trace, options->files[0], 0, error) < 0)
+	if (wp_output_check(options->json, error) < 0 ||
+	    wp_trace_load(&trace, options->files[0], 0, error) < 0)
 		return -1;
 	if (wp_trace_info_make(&trace, &info) < 0) {
 		wp_error_set(error, WP_EXIT_ENVIRONMENT, "out of memory");

@@ -128,7 +128,8 @@ static int import(struct command *command)
 	struct wp_trace trace;
 	int result = -1;
 
-	if (wp_trace_import(&trace, &command->settings, &figures, &command->error) < 0)
+	if (wp_output_check(command->out, &command->error) < 0 ||
+	    wp_trace_import(&trace, &command->settings, &figures, &command->error) < 0)
 		return -1;
 	if (wp_output_open(&output, command->out, &command->error) == 0) {
 		wp_trace_write(output.stream, &trace);

@@ -18,7 +18,7 @@ NAMES = ["a_yaw", "b1_ws", "explore_return", "mixed"]
 # The sources that a trace's bytes come from, for a second compiler.
 MAKERS = ["trace/motion", "trace/retrieval", "trace/trajectory", "trace/trace",
           "trace/trace_write", "trace/trace_keys", "files/json_file", "files/input_file",
-          "system/interrupt", "progress", "tool", "units", "error"]
+          "files/used_files", "system/interrupt", "progress", "tool", "units", "error"]
 MAIN = """
 #include "harness/trace/trajectory.h"
 int main(int argc, char **argv)

@@ -240,6 +240,7 @@ static void write_run(const char *name, const struct shape *shape)
 	run.wall_ns = frames[FRAMES - 1].ready_ns + frames[FRAMES - 1].compute_ns;
 	run.valid = !shape->invalid;
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	unlink(path); /* what this process has read or written is not replaced */
 	if (wp_result_write(&run, path, &error) != 0)
 		fail_msg("%s", error.text);
 }
