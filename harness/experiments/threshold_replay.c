@@ -13,6 +13,9 @@ static int take_figures(const struct wp_run *run, struct wp_threshold_stall *sta
 	struct wp_stats stats;
 	uint64_t *samples;
 
+	if (!run->frame_count && !run->throttle.valid)
+		return wp_error_set(error, WP_EXIT_ENVIRONMENT, "the limit is not proven: %s",
+				    run->throttle.reason);
 	if (first >= run->frame_count)
 		return wp_error_set(error, WP_EXIT_USAGE,
 				    "%s has %u frames: none is left after a warm-up of %u",

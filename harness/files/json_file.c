@@ -183,7 +183,7 @@ static double as_number(const struct wp_json *where, const char *key, const json
 	}
 	number = json_number_value(value);
 	if (!isfinite(number) || number < min || number > max) {
-		wp_json_fail(where, key, "is out of range (%g to %g)", min, max);
+		wp_json_fail(where, key, "%.15g is out of range (%g to %g)", number, min, max);
 		return 0;
 	}
 	return number;

@@ -262,6 +262,11 @@ void wp_report_print(const struct wp_report *report, FILE *stream)
 
 		fprintf(stream, "%s  %s\n", wp_claim_id((enum wp_claim)claim),
 			report->claims.text[claim]);
+		if (simulated->verdict == WP_VERDICT_NOT_COVERED &&
+		    measured->verdict == WP_VERDICT_NOT_COVERED &&
+		    strcmp(simulated->text, wp_verdict_text(simulated->verdict)) != 0)
+			fprintf(stream, "    %s (%s)\n", wp_verdict_text(simulated->verdict),
+				simulated->text);
 		if (simulated->verdict != WP_VERDICT_NOT_COVERED)
 			fprintf(stream, "    simulated: %s (%s)\n",
 				wp_verdict_text(simulated->verdict), simulated->text);

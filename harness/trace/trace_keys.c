@@ -3,7 +3,6 @@
  */
 #include "harness/trace/trace_keys.h"
 
-#include <float.h>
 #include <string.h>
 
 void wp_trace_keys_origin(struct wp_json *root, char *origin, size_t size)
@@ -19,31 +18,6 @@ void wp_trace_keys_origin(struct wp_json *root, char *origin, size_t size)
 		     origin);
 }
 
-bool wp_trace_keys_in_range(const struct wp_json *where, const char *key, double value, double min,
-			    double max)
-{
-	if (value >= min && value <= max)
-		return true;
-	wp_json_fail(where, key, "%.15g is out of range (%g to %g)", value, min, max);
-	return false;
-}
-
-/* A required key of an object. */
-static double number(struct wp_json *object, const char *key, double min, double max)
-{
-	double value = wp_json_number(object, key, -DBL_MAX, DBL_MAX);
-
-	return !object->reader->failed && wp_trace_keys_in_range(object, key, value, min, max)
-		   ? value
-		   : 0;
-}
-
-static double number_or(struct wp_json *object, const char *key, double min, double max,
-			double fallback)
-{
-	return wp_json_has(object, key) ? number(object, key, min, max) : fallback;
-}
-
 void wp_trace_keys_rule(struct wp_json *root, struct wp_rule *rule)
 {
 	struct wp_json object;
@@ -56,11 +30,11 @@ void wp_trace_keys_rule(struct wp_json *root, struct wp_rule *rule)
 	if (strcmp(name, WP_RULE_NAME))
 		wp_json_fail(&object, "name", "\"%s\" is not known (%s is)", name, WP_RULE_NAME);
 	rule->translation_weight =
-	    number_or(&object, "translation_weight", 0, 1000, rule->translation_weight);
+	    wp_json_number_or(&object, "translation_weight", 0, 1000, rule->translation_weight);
 	rule->rotation_weight =
-	    number_or(&object, "rotation_weight", 0, 1000, rule->rotation_weight);
-	rule->flat = number_or(&object, "flat", 0, 1, rule->flat);
-	rule->tie = number_or(&object, "tie", 1e-12, 1, rule->tie);
+	    wp_json_number_or(&object, "rotation_weight", 0, 1000, rule->rotation_weight);
+	rule->flat = wp_json_number_or(&object, "flat", 0, 1, rule->flat);
+	rule->tie = wp_json_number_or(&object, "tie", 1e-12, 1, rule->tie);
 	wp_json_only(&object);
 }
 
@@ -70,6 +44,7 @@ void wp_trace_keys_motion(struct wp_json *root, bool constants, struct wp_motion
 	if (!constants)
 		return;
 	motion->camera_degrees_per_video_frame =
-	    number(root, "camera_degrees_per_video_frame", 0, 180);
-	motion->walk_metres_per_video_frame = number(root, "walk_metres_per_video_frame", 0, 1000);
+	    wp_json_number(root, "camera_degrees_per_video_frame", 0, 180);
+	motion->walk_metres_per_video_frame =
+	    wp_json_number(root, "walk_metres_per_video_frame", 0, 1000);
 }

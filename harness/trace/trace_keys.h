@@ -21,9 +21,4 @@ void wp_trace_keys_rule(struct wp_json *root, struct wp_rule *rule);
 /* "video_frames_per_frame" and, if `constants`, the two motion constants. */
 void wp_trace_keys_motion(struct wp_json *root, bool constants, struct wp_motion *motion);
 
-/* Whether a number that was read is within [min, max]; otherwise the reader fails with value and
- * range. */
-bool wp_trace_keys_in_range(const struct wp_json *where, const char *key, double value, double min,
-			    double max);
-
 #endif

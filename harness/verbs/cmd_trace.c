@@ -137,7 +137,7 @@ static int make_trace(const struct make_options *options, struct wp_error *error
 		return -1;
 	if (override(&trajectory, options, error) < 0)
 		goto out;
-	if (wp_output_check(options->out, error) < 0 || walk(&trajectory, &trace, error) < 0 ||
+	if (walk(&trajectory, &trace, error) < 0 ||
 	    wp_output_open(&output, options->out, error) < 0)
 		goto out;
 	wp_trace_write(output.stream, &trace);

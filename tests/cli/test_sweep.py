@@ -71,6 +71,7 @@ class Sweep(unittest.TestCase):
     def test_a_verdict_needs_points_that_decide_it(self):
         for rates, missing in ((["5GB/s", "50GB/s"], True), (["1GB/s", "2GB/s"], True),
                                (["0.25GB/s"], False)):
+            shutil.rmtree(self.out, ignore_errors=True)
             self.sweep("--no-figures", traces=["a_yaw", "b1_ws"], bandwidths=rates)
             rows = {line[2:4]: line for line in (self.out / "summary.md").read_text().splitlines()
                     if line.startswith("| P")}
