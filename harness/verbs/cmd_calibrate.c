@@ -188,8 +188,7 @@ int wp_cmd_calibrate(int argc, char **argv)
 	struct wp_calibration calibration;
 	char program[PATH_MAX];
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	if (!error->exit_code && prepare(&command, program, error) == 0) {
 		print_plan(&command.config);
 		if (!command.dry_run &&

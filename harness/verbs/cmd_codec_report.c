@@ -101,8 +101,7 @@ int wp_cmd_codec_report(int argc, char **argv)
 	struct options options = {.out = NULL, .seed = 1};
 	struct wp_error error = {0};
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	wp_verb_parse(&argp, argc, argv, &options);
 	if (run(&options, &error) < 0) {
 		wp_error_print(stderr, &error);
 		return error.exit_code;

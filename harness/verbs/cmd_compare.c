@@ -178,8 +178,7 @@ int wp_cmd_compare(int argc, char **argv)
 	struct wp_compare compared;
 	int exit_code = 0;
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	wp_compare_open(&compared, command.tolerance, command.force);
 	exit_code = compare(&command, &compared, error);
 	wp_compare_close(&compared);

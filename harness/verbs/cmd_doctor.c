@@ -50,8 +50,7 @@ int wp_cmd_doctor(int argc, char **argv)
 	struct wp_doctor doctor;
 	struct wp_error error;
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	wp_verb_parse(&argp, argc, argv, &options);
 	wp_doctor_examine(&doctor, &wp_kernel_host, options.store);
 	if (!options.json) {
 		wp_doctor_print(stderr, &doctor);

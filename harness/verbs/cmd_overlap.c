@@ -327,8 +327,7 @@ int wp_cmd_overlap(int argc, char **argv)
 	int exit_code = WP_EXIT_OK;
 
 	WP_CHECK(overlap);
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	wp_interrupt_install();
 	if (run(&command, overlap) != 0) {
 		wp_error_print(stderr, &command.error);

@@ -126,8 +126,7 @@ int wp_cmd_plan(int argc, char **argv)
 	struct wp_error error;
 	int result;
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	wp_verb_parse(&argp, argc, argv, &options);
 	result = wp_output_check(options.json, &error);
 	if (result == 0)
 		result = load_inputs(&options, &inputs, &error);

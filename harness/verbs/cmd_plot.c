@@ -59,8 +59,7 @@ int wp_cmd_plot(int argc, char **argv)
 	int exit_code;
 
 	WP_CHECK(report);
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	out = command.out ? command.out : command.sources[0];
 	if ((command.out && wp_folder_make(out, &error) != 0) ||
 	    wp_report_make(report, command.sources, command.source_count, out, true, &error) != 0) {

@@ -161,8 +161,7 @@ int wp_cmd_qualify(int argc, char **argv)
 	};
 	int exit_code = 0;
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	wp_interrupt_install();
 	if (!command.error.exit_code && check_arm(command.config.arm, &command.error) == 0 &&
 	    wp_qualify_print_plan(&command.config, stderr, &command.error) == 0 && !command.dry_run)

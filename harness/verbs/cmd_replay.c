@@ -420,8 +420,7 @@ int wp_cmd_replay(int argc, char **argv)
 	struct wp_replay_plan plan;
 	int exit_code = 0;
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	if (!error->exit_code && !command.settings.trace)
 		wp_error_set(error, WP_EXIT_USAGE, "--trace NAME or FILE is needed");
 	command.settings.session.positions = command.settings.positions;

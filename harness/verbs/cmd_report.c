@@ -56,8 +56,7 @@ int wp_cmd_report(int argc, char **argv)
 	const char *out = path;
 	int length;
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	length = snprintf(path, sizeof(path), "%s/report.html", command.folder);
 	if (command.out)
 		out = command.out;

@@ -218,8 +218,7 @@ int wp_cmd_sweep(int argc, char **argv)
 	int exit_code = 0;
 
 	WP_CHECK(experiment);
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	if (wp_experiment_load(experiment, command.experiment, &error) == 0 &&
 	    apply(&command, experiment, &error) == 0 &&
 	    wp_sweep_open(&sweep, experiment, command.out ? command.out : "DIR", command.store,

@@ -353,9 +353,7 @@ int wp_cmd_threshold(int argc, char **argv)
 		       .step_bytes_per_s = 100000},
 	};
 
-	argp_err_exit_status = WP_EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &command) != 0)
-		return WP_EXIT_USAGE;
+	wp_verb_parse(&argp, argc, argv, &command);
 	wp_interrupt_install();
 	if (check_command(&command) != 0 || run_command(&command) != 0) {
 		wp_error_print(stderr, &command.error);

@@ -171,7 +171,7 @@ static int run_make(int argc, char **argv)
 	struct make_options options = {0};
 	struct wp_error error;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	wp_verb_parse(&argp, argc, argv, &options);
 	return make_trace(&options, &error) < 0 ? report(&error) : WP_EXIT_OK;
 }
 
@@ -241,7 +241,7 @@ static int run_info(int argc, char **argv)
 	struct file_options options = {0};
 	struct wp_error error;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	wp_verb_parse(&argp, argc, argv, &options);
 	if (options.file_count > 1) {
 		wp_error_set(&error, WP_EXIT_USAGE, "trace info describes one trace at a time");
 		return report(&error);
@@ -265,7 +265,7 @@ static int run_validate(int argc, char **argv)
 	struct wp_trace trace;
 	int status = WP_EXIT_OK;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	wp_verb_parse(&argp, argc, argv, &options);
 	for (int i = 0; i < options.file_count; i++) {
 		if (wp_trace_load(&trace, options.files[i], 0, &error) < 0) {
 			status = report(&error);
@@ -303,7 +303,6 @@ int wp_cmd_trace(int argc, char **argv)
 {
 	char name[64];
 
-	argp_err_exit_status = WP_EXIT_USAGE;
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-?"))) {
 		print_usage(stdout);
 		return WP_EXIT_OK;

@@ -156,7 +156,7 @@ int wp_cmd_trace_import(int argc, char **argv)
 	    .settings = {.k = WP_SET_BLOCKS_MAX, .has_compute = true},
 	};
 
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	if (command.error.exit_code || import(&command) < 0) {
 		wp_error_print(stderr, &command.error);
 		return (int)command.error.exit_code;

@@ -198,8 +198,7 @@ int wp_cmd_walls(int argc, char **argv)
 	};
 
 	WP_CHECK(walls && claims);
-	argp_err_exit_status = WP_EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	wp_verb_parse(&argp, argc, argv, &command);
 	wp_interrupt_install();
 	if (run(&command, walls, claims) != 0)
 		wp_error_print(stderr, &command.error);

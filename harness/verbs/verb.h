@@ -6,6 +6,12 @@
 #ifndef WP_VERB_H
 #define WP_VERB_H
 
+struct argp;
+
+/* argp_parse for a verb: what is wrong with the options ends the program with exit code 2, and
+ * so does an empty value or argument, which none of them can use. */
+void wp_verb_parse(const struct argp *argp, int argc, char **argv, void *input);
+
 int wp_cmd_doctor(int argc, char **argv);
 int wp_cmd_trace(int argc, char **argv);
 int wp_cmd_trace_import(int argc, char **argv); /* an action of trace */

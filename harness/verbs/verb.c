@@ -1,0 +1,50 @@
+/* Reading the options of a verb; see verb.h. */
+#include "harness/verbs/verb.h"
+
+#include <argp.h>
+
+#include "harness/error.h"
+
+/* A verb's own parser, behind what holds for every value. */
+struct behind {
+	const struct argp *argp;
+	void *input;
+};
+
+/* As on the command line; NULL: the key is no option's. */
+static const char *name_of(const struct argp *argp, int key)
+{
+	for (const struct argp_option *option = argp->options; option && option->name; option++)
+		if (option->key == key)
+			return option->name;
+	return NULL;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct behind *behind = state->input;
+	error_t result;
+
+	if (text && !*text) {
+		const char *name = name_of(behind->argp, key);
+
+		if (name)
+			argp_error(state, "--%s: the value is empty", name);
+		else if (key == ARGP_KEY_ARG)
+			argp_error(state, "an argument is empty");
+	}
+	state->input = behind->input;
+	result = behind->argp->parser(key, text, state);
+	state->input = behind;
+	return result;
+}
+
+void wp_verb_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	struct behind behind = {.argp = argp, .input = input};
+	struct argp checked = *argp;
+
+	checked.parser = parse_option;
+	argp_err_exit_status = WP_EXIT_USAGE;
+	(void)!argp_parse(&checked, argc, argv, 0, NULL, &behind);
+}
