@@ -67,7 +67,7 @@ static int find_names(struct wp_replay_plan *plan, struct wp_error *error)
 		return wp_error_set(error, WP_EXIT_USAGE,
 				    "--positions: '%s' is none of managed native",
 				    settings->positions);
-	return 0;
+	return wp_session_check_names(&settings->session, error);
 }
 
 static int load_profiles(struct wp_replay_plan *plan, struct wp_error *error)

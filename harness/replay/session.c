@@ -66,6 +66,19 @@ static int check_budget(const char *option, uint64_t budget_bytes, uint64_t bloc
 			    wp_units_bytes(need, least_bytes));
 }
 
+int wp_session_check_names(const struct wp_session_settings *settings, struct wp_error *error)
+{
+	const char *tiers = settings->tiers, *eviction = settings->eviction;
+
+	if (tiers && strcmp(tiers, "gpu+dram+nvme") != 0 && strcmp(tiers, "gpu+dram") != 0)
+		return wp_error_set(error, WP_EXIT_USAGE,
+				    "--tiers: '%s' is none of gpu+dram gpu+dram+nvme", tiers);
+	if (eviction && !wp_eviction_find(eviction))
+		return wp_error_set(error, WP_EXIT_USAGE,
+				    "--eviction: '%s' is none of lru farthest next_use", eviction);
+	return 0;
+}
+
 static int set_tiers(struct wp_session_plan *plan, const struct wp_session_settings *settings,
 		     const struct wp_scale *scale, const struct wp_trace *trace,
 		     struct wp_error *error)
@@ -74,15 +87,8 @@ static int set_tiers(struct wp_session_plan *plan, const struct wp_session_setti
 	bool nvme = strcmp(settings->tiers, "gpu+dram+nvme") == 0;
 	uint32_t device_least = trace->rule.k + 1;
 
-	if (!nvme && strcmp(settings->tiers, "gpu+dram") != 0)
-		return wp_error_set(error, WP_EXIT_USAGE,
-				    "--tiers: '%s' is none of gpu+dram gpu+dram+nvme",
-				    settings->tiers);
 	tiers->eviction = wp_eviction_find(settings->eviction);
-	if (!tiers->eviction)
-		return wp_error_set(error, WP_EXIT_USAGE,
-				    "--eviction: '%s' is none of lru farthest next_use",
-				    settings->eviction);
+	WP_CHECK(tiers->eviction);
 	/* A block is written from its DRAM slot while others load into theirs. */
 	if (check_budget("--gpu-budget", plan->gpu_budget_bytes, plan->block_bytes, scale,
 			 device_least, error) != 0 ||

@@ -46,6 +46,10 @@ struct wp_session_plan {
 	uint64_t block_bytes;
 };
 
+/* Whether the names are known, where there are any. Exit 2. */
+int wp_session_check_names(const struct wp_session_settings *settings,
+			   struct wp_error *error) WP_MUST_USE;
+
 /* Errors are exit 2: unknown names, budgets that hold too little, with the least that works. */
 int wp_session_plan(struct wp_session_plan *plan, const struct wp_session_settings *settings,
 		    const struct wp_model *model, const struct wp_machine *machine,

@@ -10,6 +10,7 @@
 #include "harness/error.h"
 #include "harness/files/output.h"
 #include "harness/machine/machine.h"
+#include "harness/replay/option_needs.h"
 #include "harness/replay/prepare.h"
 #include "harness/replay/replay.h"
 #include "harness/replay/replay_world.h"
@@ -112,6 +113,7 @@ struct command {
 	const char *json;
 	const char *iolog;
 	bool dry_run;
+	uint64_t given;	       /* a bit an option, in the order of replay_option */
 	struct wp_error error; /* of a value; exit_code 0: none */
 };
 
@@ -225,6 +227,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	const char **place;
 
 	WP_CHECK(command);
+	if (key >= OPTION_TRACE && key <= OPTION_DRY_RUN)
+		command->given |= 1ull << (key - OPTION_TRACE);
 	place = text_option(command, key);
 	if (place) {
 		*place = text;
@@ -371,28 +375,27 @@ static int check_iolog_options(const struct command *command, struct wp_error *e
 	return 0;
 }
 
-/* Options that mean nothing for what else was asked are a mistake. */
 static int check_session_options(const struct wp_replay_settings *settings, struct wp_error *error)
 {
 	const struct wp_session_settings *session = &settings->session;
-	bool tiered = strcmp(settings->residency, "tiered") == 0;
-	bool sized =
-	    session->gpu_budget_bytes || session->host_budget_bytes || session->nvme_budget_bytes;
 
-	if (!tiered && (sized || session->resume || session->replace || session->ack_log ||
-			session->forget_oldest))
-		return wp_error_set(error, WP_EXIT_USAGE,
-				    "budgets, --forget-oldest, --resume, --replace-session and "
-				    "--ack-log are for --residency tiered");
 	if (session->forget_oldest && !session->nvme_budget_bytes)
 		return wp_error_set(error, WP_EXIT_USAGE,
 				    "--forget-oldest: needs the --nvme-budget that fills up");
 	if (session->resume && session->replace)
 		return wp_error_set(error, WP_EXIT_USAGE,
 				    "--resume and --replace-session exclude each other");
-	if (session->resume && strcmp(settings->world, "virtual") == 0)
-		return wp_error_set(error, WP_EXIT_USAGE,
-				    "--resume: the virtual world keeps no store");
+	return 0;
+}
+
+/* Options that mean nothing for what else was asked are a mistake. */
+static int check_needs(const struct command *command, const struct wp_replay_plan *plan,
+		       struct wp_error *error)
+{
+	for (const struct argp_option *option = options; option->name; option++)
+		if ((command->given >> (option->key - OPTION_TRACE) & 1) &&
+		    wp_option_needs_check(option->name, plan, error) != 0)
+			return -1;
 	return 0;
 }
 
@@ -428,7 +431,9 @@ int wp_cmd_replay(int argc, char **argv)
 		(void)!check_iolog_options(&command, error);
 	wp_interrupt_install();
 	if (!error->exit_code && wp_replay_plan_open(&plan, &command.settings, error) == 0) {
-		if (command.dry_run) {
+		if (check_needs(&command, &plan, error) != 0) {
+			exit_code = error->exit_code;
+		} else if (command.dry_run) {
 			print_plan(&plan);
 			(void)!print_store_plan(&plan, error);
 		} else {

@@ -164,6 +164,8 @@ static int run(struct command *command, struct wp_walls *walls, struct wp_claims
 	if (strcmp(command->settings.world, "real") == 0)
 		return wp_error_set(error, WP_EXIT_USAGE,
 				    "--world: walls are run in the virtual and the model world");
+	if (command->settings.store && virtual)
+		return wp_error_set(error, WP_EXIT_USAGE, "--store needs --world model");
 	if (!command->settings.bandwidth_bytes_per_s && virtual)
 		command->settings.bandwidth_bytes_per_s = 250000000;
 	if (error->exit_code || wp_claims_load(claims, error) != 0 ||

@@ -2,6 +2,7 @@
 #include "harness/verbs/verb.h"
 
 #include <argp.h>
+#include <stdlib.h>
 
 #include "harness/error.h"
 
@@ -20,19 +21,29 @@ static const char *name_of(const struct argp *argp, int key)
 	return NULL;
 }
 
+/* In one line, as everything else that is wrong with a value. */
+static void refuse_empty(const struct argp *argp, int key)
+{
+	const char *name = name_of(argp, key);
+	struct wp_error error;
+
+	if (name)
+		wp_error_set(&error, WP_EXIT_USAGE, "--%s: the value is empty", name);
+	else if (key == ARGP_KEY_ARG)
+		wp_error_set(&error, WP_EXIT_USAGE, "an argument is empty");
+	else
+		return;
+	wp_error_print(stderr, &error);
+	exit(WP_EXIT_USAGE);
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct behind *behind = state->input;
 	error_t result;
 
-	if (text && !*text) {
-		const char *name = name_of(behind->argp, key);
-
-		if (name)
-			argp_error(state, "--%s: the value is empty", name);
-		else if (key == ARGP_KEY_ARG)
-			argp_error(state, "an argument is empty");
-	}
+	if (text && !*text)
+		refuse_empty(behind->argp, key);
 	state->input = behind->input;
 	result = behind->argp->parser(key, text, state);
 	state->input = behind;

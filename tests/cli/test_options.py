@@ -54,6 +54,46 @@ class Options(unittest.TestCase):
                       ["replay", ""]):
             self.refuse("an argument is empty", *words)
 
+    def replay(self, *options):
+        return ["replay", "--trace", "b1_ws", "--frames", "30", "--bandwidth", "0.25GB/s", *options]
+
+    def test_values_are_checked_where_they_have_no_say(self):
+        for options, word in ((["--eviction", "foo"], "--eviction: 'foo'"),
+                              (["--tiers", "foo"], "--tiers: 'foo'"),
+                              (["--throttle", "foo"], "--throttle: 'foo'"),
+                              (["--throttle-device", "foo"], "MAJ:MIN"),
+                              (["--positions", "foo"], "--positions: 'foo'"),
+                              (["--drive", "foo"], "foo")):
+            self.refuse(word, *self.replay(*options))
+
+    def test_options_without_a_say_are_refused(self):
+        session = ["--residency", "tiered"]
+        drive = ["--world", "model", "--scale", "1/256", "--store", self.folder / "store"]
+        for options, word in ((["--eviction", "lru"], "--residency tiered"),
+                              (["--tiers", "gpu+dram"], "--residency tiered"),
+                              (["--gpu-budget", "4GB"], "--residency tiered"),
+                              (["--host-budget", "4GB"], "--residency tiered"),
+                              (["--nvme-budget", "4GB"], "--residency tiered"),
+                              (["--resume"], "--residency tiered"),
+                              (["--replace-session"], "--residency tiered"),
+                              (["--ack-log", "log"], "--residency tiered"),
+                              (["--resume", *session], "--world model or real"),
+                              (["--replace-session", *session], "--world model or real"),
+                              (["--nvme-budget", "4GB", "--tiers", "gpu+dram", *session],
+                               "--tiers gpu+dram+nvme"),
+                              (["--ack-log", "log", "--tiers", "gpu+dram", *session],
+                               "--tiers gpu+dram+nvme"),
+                              (["--positions", "native"], "--residency tiered or --world real"),
+                              (["--store", "/nonexist/foo"], "--world model or real"),
+                              (["--throttle", "cgroup"], "--world model or real"),
+                              (["--throttle-device", "999999:1"], "--world model or real"),
+                              (["--allow-unproven"], "--world model or real"),
+                              (["--drive", "ideal", *drive], "--world virtual"),
+                              (["--eviction", "lru", *drive], "--residency tiered")):
+            for more in ([], ["--dry-run"]):
+                self.refuse(f"{options[0]} needs {word}", *self.replay(*options), *more)
+        self.refuse("--store needs --world model", "walls", "--store", "x")
+
 
 if __name__ == "__main__":
     unittest.main()

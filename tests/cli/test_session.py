@@ -147,7 +147,7 @@ class Sessions(unittest.TestCase):
                               (["--eviction", "fifo"], "--eviction"),
                               (["--forget-oldest"], "--nvme-budget"),
                               (["--forget-oldest", "--nvme-budget", "1GB"], "least that works"),
-                              (["--resume"], "virtual"),
+                              (["--resume"], "--world model"),
                               (["--resume", "--replace-session"], "exclude"),
                               (["--host-budget", "many"], "--host-budget")):
             message = self.replay("--trace", "b1_ws", *options, expect=2)
