@@ -7,6 +7,7 @@
  */
 #include "harness/units.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -347,6 +348,12 @@ char *wp_units_count(char *text, uint64_t count)
 		*at++ = digits[i];
 	}
 	*at = '\0';
+	return text;
+}
+
+char *wp_units_counted(char *text, uint64_t count, const char *noun)
+{
+	snprintf(text, WP_UNITS_TEXT, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
 	return text;
 }
 

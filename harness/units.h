@@ -49,6 +49,7 @@ char *wp_units_rate(char *text, uint64_t bytes_per_s);	     /* "250.0 MB/s (238.
 char *wp_units_rate_in_gb(char *text, uint64_t bytes_per_s); /* "0.25": GB/s, no unit, no zeros */
 char *wp_units_duration(char *text, uint64_t duration_ns); /* "1.200 s", "45.0 s", "37 min 30 s" */
 char *wp_units_count(char *text, uint64_t count);	   /* "129,254,400" */
+char *wp_units_counted(char *text, uint64_t count, const char *noun); /* "1 block", "2 blocks" */
 
 /* `value` with `decimals` (0..9) digits after the point, rounded to nearest even at
  * halves, decimal point whatever the locale; |value| < 9e9 / 10^-9 (checked). */

@@ -61,6 +61,7 @@ struct wp_session_figures {
 	const char *tiers; /* "gpu+dram+nvme" "gpu+dram" */
 	const char *eviction;
 	uint64_t gpu_budget_bytes, host_budget_bytes; /* for blocks */
+	uint64_t nvme_budget_bytes;		      /* the same; 0: none was asked for */
 	uint64_t host_bytes;			      /* of which the process may take all */
 	uint32_t gpu_slots, host_slots, nvme_slots;   /* nvme: 0 without a store */
 	uint32_t first_frame;			      /* above 0: resumed there */

@@ -49,21 +49,46 @@ static uint32_t slots_of(uint64_t budget_bytes, uint64_t block_bytes)
 	return slots < WP_BLOCKS_MAX ? (uint32_t)slots : WP_BLOCKS_MAX;
 }
 
-/* `least` slots, or an error that names the option and the smallest budget that works. */
-static int check_budget(const char *option, uint64_t budget_bytes, uint64_t block_bytes,
+/* `least` slots, or an error with what was asked for and the smallest budget that works. `what`
+ * is where the budget comes from: an option, or a key of a profile. */
+static int check_budget(const char *what, uint64_t budget_bytes, uint64_t block_bytes,
 			const struct wp_scale *scale, uint32_t least, struct wp_error *error)
 {
-	char have[WP_UNITS_TEXT], need[WP_UNITS_TEXT];
+	char have[WP_UNITS_TEXT], need[WP_UNITS_TEXT], held[WP_UNITS_TEXT];
 	uint64_t least_bytes = (uint64_t)((double)(least * block_bytes) / scale->effective + 1);
+	uint32_t slots = slots_of(budget_bytes, block_bytes);
 
-	if (slots_of(budget_bytes, block_bytes) >= least)
+	if (slots >= least)
 		return 0;
 	return wp_error_set(error, WP_EXIT_USAGE,
-			    "%s: %s at this scale hold %u blocks; %u are the least that works, "
+			    "%s: %s at this scale hold %s; %u %s the least that works, "
 			    "%s at full scale",
-			    option, wp_units_bytes(have, budget_bytes),
-			    slots_of(budget_bytes, block_bytes), least,
-			    wp_units_bytes(need, least_bytes));
+			    what, wp_units_bytes(have, budget_bytes),
+			    wp_units_counted(held, slots, "block"), least,
+			    least == 1 ? "is" : "are", wp_units_bytes(need, least_bytes));
+}
+
+/* A block is written from its DRAM slot while others load into theirs. */
+static int check_memory_budgets(const struct wp_session_plan *plan,
+				const struct wp_session_settings *settings,
+				const struct wp_machine *machine, const struct wp_scale *scale,
+				uint32_t device_least, uint32_t host_least, struct wp_error *error)
+{
+	char gpu[160] = "--gpu-budget", host[160] = "--host-budget";
+
+	if (!settings->gpu_budget_bytes)
+		snprintf(gpu, sizeof(gpu), "gpu_block_budget_bytes of machine profile %s",
+			 machine->name);
+	if (!settings->host_budget_bytes)
+		snprintf(host, sizeof(host), "%s of machine profile %s",
+			 machine->host_block_percent ? "host_bytes and host_block_percent"
+						     : "host_block_budget_bytes",
+			 machine->name);
+	if (check_budget(gpu, plan->gpu_budget_bytes, plan->block_bytes, scale, device_least,
+			 error) != 0)
+		return -1;
+	return check_budget(host, plan->host_budget_bytes, plan->block_bytes, scale, host_least,
+			    error);
 }
 
 int wp_session_check_names(const struct wp_session_settings *settings, struct wp_error *error)
@@ -80,39 +105,35 @@ int wp_session_check_names(const struct wp_session_settings *settings, struct wp
 }
 
 static int set_tiers(struct wp_session_plan *plan, const struct wp_session_settings *settings,
-		     const struct wp_scale *scale, const struct wp_trace *trace,
-		     struct wp_error *error)
+		     const struct wp_machine *machine, const struct wp_scale *scale,
+		     const struct wp_trace *trace, struct wp_error *error)
 {
 	struct wp_pager_tiers *tiers = &plan->tiers;
 	bool nvme = strcmp(settings->tiers, "gpu+dram+nvme") == 0;
-	uint32_t device_least = trace->rule.k + 1;
+	uint32_t room;
 
 	tiers->eviction = wp_eviction_find(settings->eviction);
 	WP_CHECK(tiers->eviction);
-	/* A block is written from its DRAM slot while others load into theirs. */
-	if (check_budget("--gpu-budget", plan->gpu_budget_bytes, plan->block_bytes, scale,
-			 device_least, error) != 0 ||
-	    check_budget("--host-budget", plan->host_budget_bytes, plan->block_bytes, scale,
-			 nvme ? 2 : 1, error) != 0)
+	if (check_memory_budgets(plan, settings, machine, scale, trace->rule.k + 1, nvme ? 2 : 1,
+				 error) != 0)
 		return -1;
 	tiers->device_slots = slots_of(plan->gpu_budget_bytes, plan->block_bytes);
 	tiers->host_slots = slots_of(plan->host_budget_bytes, plan->block_bytes);
 	tiers->blocks_max = trace->frames;
 	tiers->write_depth = WRITE_DEPTH;
 	tiers->write_blocks = WRITE_BLOCKS;
-	if (nvme) {
-		uint64_t nvme_bytes = wp_scale_apply(scale, settings->nvme_budget_bytes);
-		uint32_t room = slots_of(nvme_bytes, plan->block_bytes);
-
-		tiers->nvme_blocks = trace->frames;
-		tiers->forget_oldest = settings->forget_oldest && room < trace->frames;
-		if (settings->nvme_budget_bytes && room < tiers->nvme_blocks)
-			tiers->nvme_blocks = room;
-		return check_budget("--nvme-budget", tiers->nvme_blocks * plan->block_bytes,
-				    plan->block_bytes, scale,
-				    tiers->forget_oldest ? 2 * WRITE_BLOCKS + 1 : 1, error);
-	}
-	return 0;
+	if (!nvme)
+		return 0;
+	tiers->nvme_blocks = trace->frames;
+	if (!settings->nvme_budget_bytes)
+		return 0;
+	plan->nvme_budget_bytes = wp_scale_apply(scale, settings->nvme_budget_bytes);
+	room = slots_of(plan->nvme_budget_bytes, plan->block_bytes);
+	tiers->forget_oldest = settings->forget_oldest && room < trace->frames;
+	if (room < tiers->nvme_blocks)
+		tiers->nvme_blocks = room;
+	return check_budget("--nvme-budget", plan->nvme_budget_bytes, plan->block_bytes, scale,
+			    tiers->forget_oldest ? 2 * WRITE_BLOCKS + 1 : 1, error);
 }
 
 int wp_session_plan(struct wp_session_plan *plan, const struct wp_session_settings *settings,
@@ -132,7 +153,7 @@ int wp_session_plan(struct wp_session_plan *plan, const struct wp_session_settin
 	plan->host_bytes = wp_scale_apply(scale, machine->host_bytes);
 	if (wp_session_positions(&plan->positions, settings->positions, model, trace, error) != 0)
 		return -1;
-	return set_tiers(plan, settings, scale, trace, error);
+	return set_tiers(plan, settings, machine, scale, trace, error);
 }
 
 /* One line, one write: whoever reads it may rely on the block. */
@@ -225,6 +246,7 @@ void wp_session_describe(const struct wp_session *session, const struct wp_model
 	figures->eviction = session->settings->eviction;
 	figures->gpu_budget_bytes = plan->gpu_budget_bytes;
 	figures->host_budget_bytes = plan->host_budget_bytes;
+	figures->nvme_budget_bytes = plan->nvme_budget_bytes;
 	figures->host_bytes = plan->host_bytes;
 	figures->gpu_slots = plan->tiers.device_slots;
 	figures->host_slots = plan->tiers.host_slots;

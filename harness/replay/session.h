@@ -42,6 +42,7 @@ struct wp_session_plan {
 	struct wp_positions positions;
 	struct wp_pager_tiers tiers;		      /* without the callbacks */
 	uint64_t gpu_budget_bytes, host_budget_bytes; /* scaled */
+	uint64_t nvme_budget_bytes;		      /* scaled; 0: what the session writes */
 	uint64_t host_bytes;			      /* all of host memory, scaled */
 	uint64_t block_bytes;
 };

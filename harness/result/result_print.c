@@ -13,6 +13,7 @@ static void print_stalls(const struct wp_run *run, FILE *stream)
 	uint64_t *samples = calloc(n ? n : 1, sizeof(*samples));
 	struct wp_stats stats;
 	char p50[WP_UNITS_TEXT], p99[WP_UNITS_TEXT], max[WP_UNITS_TEXT], sum[WP_UNITS_TEXT];
+	char frames[WP_UNITS_TEXT];
 
 	WP_CHECK(samples);
 	for (uint32_t i = 0; i < n; i++)
@@ -23,29 +24,29 @@ static void print_stalls(const struct wp_run *run, FILE *stream)
 		fputs("  stall      no frame after warm-up\n", stream);
 		return;
 	}
-	fprintf(stream, "  stall      p50 %s, p99 %s, max %s, sum %s over %" PRIu32 " frames\n",
+	fprintf(stream, "  stall      p50 %s, p99 %s, max %s, sum %s over %s\n",
 		wp_units_duration(p50, stats.p50), wp_units_duration(p99, stats.p99),
-		wp_units_duration(max, stats.max), wp_units_duration(sum, stats.sum), n);
+		wp_units_duration(max, stats.max), wp_units_duration(sum, stats.sum),
+		wp_units_counted(frames, n, "frame"));
 }
 
 static void print_session(const struct wp_run *run, FILE *stream)
 {
 	const struct wp_session_figures *session = &run->session;
 	uint32_t gpu = 0, dram = 0, nvme = 0;
-	char written[WP_UNITS_TEXT];
+	char written[WP_UNITS_TEXT], blocks[WP_UNITS_TEXT];
 
 	for (uint32_t i = 0; i < run->frame_count; i++) {
 		gpu += run->frames[i].blocks_gpu;
 		dram += run->frames[i].blocks_dram;
 		nvme += run->frames[i].blocks_nvme;
 	}
-	fprintf(stream, "  session    %.2f s of video, %s written, %" PRIu32 " blocks stored\n",
+	fprintf(stream, "  session    %.2f s of video, %s written, %s stored\n",
 		(session->first_frame + run->frame_count) * session->frame_video_s,
-		wp_units_bytes(written, session->bytes_written), session->blocks_stored);
-	fprintf(stream,
-		"  retrieved  %" PRIu32 " blocks from GPU, %" PRIu32 " from DRAM, %" PRIu32
-		" from NVMe\n",
-		gpu, dram, nvme);
+		wp_units_bytes(written, session->bytes_written),
+		wp_units_counted(blocks, session->blocks_stored, "block"));
+	fprintf(stream, "  retrieved  %s from GPU, %" PRIu32 " from DRAM, %" PRIu32 " from NVMe\n",
+		wp_units_counted(blocks, gpu, "block"), dram, nvme);
 	if (session->wall)
 		fprintf(stream, "  wall       %s: no place for the block of frame %" PRIu32 "\n",
 			session->wall, session->first_frame + run->frame_count);

@@ -11,6 +11,7 @@ static json_t *head_json(const struct wp_run *run)
 	wp_json_put(object, "eviction", wp_json_text(session->eviction));
 	wp_json_put(object, "gpu_budget_bytes", wp_json_count(session->gpu_budget_bytes));
 	wp_json_put(object, "host_budget_bytes", wp_json_count(session->host_budget_bytes));
+	wp_json_put(object, "nvme_budget_bytes", wp_json_count_or_null(session->nvme_budget_bytes));
 	wp_json_put(object, "host_memory_bytes", wp_json_count(session->host_bytes));
 	wp_json_put(object, "gpu_slots_blocks", wp_json_count(session->gpu_slots));
 	wp_json_put(object, "host_slots_blocks", wp_json_count(session->host_slots));

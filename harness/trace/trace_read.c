@@ -13,6 +13,7 @@
 #include "harness/files/json_file.h"
 #include "harness/tool.h"
 #include "harness/trace/trace_keys.h"
+#include "harness/units.h"
 
 #define WHAT	       "a worldpager trace"
 #define POSE_MAX       1e8 /* metres or degrees; beyond any session, far below lost precision */
@@ -317,7 +318,7 @@ static int read_file(struct wp_trace *trace, const char *path, struct wp_error *
 int wp_trace_load(struct wp_trace *trace, const char *name_or_path, uint32_t frames_max,
 		  struct wp_error *error)
 {
-	char path[WP_PATH_MAX];
+	char path[WP_PATH_MAX], frames[WP_UNITS_TEXT];
 
 	memset(trace, 0, sizeof(*trace));
 	if (wp_tool_resolve(path, WP_RESOURCE_TRACE, name_or_path, error) < 0)
@@ -328,8 +329,8 @@ int wp_trace_load(struct wp_trace *trace, const char *name_or_path, uint32_t fra
 	}
 	snprintf(trace->file, sizeof(trace->file), "%.255s", path);
 	if (frames_max > trace->frames) {
-		wp_error_at(error, WP_EXIT_USAGE, path, 0, 0, "has %u frames; %u were asked for",
-			    trace->frames, frames_max);
+		wp_error_at(error, WP_EXIT_USAGE, path, 0, 0, "has %s; %u were asked for",
+			    wp_units_counted(frames, trace->frames, "frame"), frames_max);
 		wp_trace_done(trace);
 		return -1;
 	}

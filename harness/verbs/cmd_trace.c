@@ -263,6 +263,7 @@ static int run_validate(int argc, char **argv)
 	struct file_options options = {0};
 	struct wp_error error;
 	struct wp_trace trace;
+	char frames[WP_UNITS_TEXT];
 	int status = WP_EXIT_OK;
 
 	wp_verb_parse(&argp, argc, argv, &options);
@@ -271,8 +272,9 @@ static int run_validate(int argc, char **argv)
 			status = report(&error);
 			continue;
 		}
-		fprintf(stderr, "%s: fine: %s, %u frames, k = %u, digest %s\n", options.files[i],
-			trace.name, trace.frames, trace.rule.k, trace.digest);
+		fprintf(stderr, "%s: fine: %s, %s, k = %u, digest %s\n", options.files[i],
+			trace.name, wp_units_counted(frames, trace.frames, "frame"), trace.rule.k,
+			trace.digest);
 		wp_trace_done(&trace);
 	}
 	return status;
