@@ -14,10 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "harness/units.h"
 #include "pager/content.h"
 #include "pager/device.h"
+#include "pager/store_fault.h"
 #include "pager/store_host.h"
 
 #define PIECE_CHUNKS  4u /* chunks of one write: 1 MiB */
@@ -52,6 +55,16 @@ int wp_prepare_error(struct wp_error *error, const struct wp_store_fault *fault)
 {
 	return wp_error_set(error, fault->content ? WP_EXIT_CONTENT : WP_EXIT_ENVIRONMENT, "%s",
 			    fault->text);
+}
+
+int wp_prepare_folder(const char *path, struct wp_error *error)
+{
+	struct wp_store_fault fault;
+
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	wp_store_fault_errno(&fault, -errno, "folder of stores %s: making the directory", path);
+	return wp_prepare_error(error, &fault);
 }
 
 static uint32_t piece_count(uint64_t block_bytes)
@@ -416,6 +429,7 @@ int wp_prepare_plan(const struct wp_prepare_config *config, struct wp_prepare_pl
 {
 	struct wp_store_identity identity;
 	struct wp_store_fault fault;
+	char has[WP_UNITS_TEXT];
 	uint32_t blocks;
 	int result;
 
@@ -435,8 +449,8 @@ int wp_prepare_plan(const struct wp_prepare_config *config, struct wp_prepare_pl
 		compare(&identity, config, plan->difference, sizeof(plan->difference));
 	if (!plan->difference[0] && blocks < config->block_count) {
 		plan->too_short = true;
-		snprintf(plan->difference, sizeof(plan->difference),
-			 "it has %" PRIu32 " blocks, wanted %" PRIu32, blocks, config->block_count);
+		snprintf(plan->difference, sizeof(plan->difference), "it has %s, wanted %" PRIu32,
+			 wp_units_counted(has, blocks, "block"), config->block_count);
 	}
 	plan->reusable = !plan->difference[0];
 	if (plan->reusable) {

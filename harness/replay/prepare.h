@@ -50,6 +50,10 @@ int wp_prepare_plan(const struct wp_prepare_config *config, struct wp_prepare_pl
  */
 int wp_prepare(const struct wp_prepare_config *config, struct wp_error *error) WP_MUST_USE;
 
+/* Makes the folder that stores lie in, one level, as for any output folder, unless it is there.
+ * Exit 3 for rights and space, else 4. */
+int wp_prepare_folder(const char *path, struct wp_error *error) WP_MUST_USE;
+
 /* A store's fault as the user meets it: exit 4 for contents, else 3. Returns -1. */
 int wp_prepare_error(struct wp_error *error, const struct wp_store_fault *fault);
 

@@ -16,6 +16,7 @@
 #include "harness/replay/player.h"
 #include "harness/replay/replay_bound.h"
 #include "harness/system/interrupt.h"
+#include "harness/units.h"
 #include "pager/duration.h"
 
 #define INTERRUPT_WAIT_NS 5000000000u /* for what is under way when a signal comes */
@@ -25,6 +26,7 @@ static void take_stop(struct wp_player *player, int result)
 {
 	struct wp_pager_fault fault = wp_pager_fault(player->pager);
 	const char *why = wp_replay_gpu_why(&player->world);
+	char room[WP_UNITS_TEXT];
 
 	if (fault.error == -EBADMSG)
 		wp_run_fail(player->run,
@@ -50,10 +52,11 @@ static void take_stop(struct wp_player *player, int result)
 	else if (result == -EINTR)
 		player->run->interrupted = true;
 	else if (result == -ENOSPC) /* of the budget; that of the drive is a fault */
-		wp_run_fail(player->run,
-			    "the NVMe budget of %u blocks is full; a larger --nvme-budget, "
-			    "--forget-oldest, or fewer --frames",
-			    player->plan->session.tiers.nvme_blocks);
+		wp_run_fail(
+		    player->run,
+		    "the NVMe budget of %s is full; a larger --nvme-budget, "
+		    "--forget-oldest, or fewer --frames",
+		    wp_units_counted(room, player->plan->session.tiers.nvme_blocks, "block"));
 	else
 		wp_run_fail(player->run, "waiting for store and device: %s", strerror(-result));
 }
@@ -181,6 +184,9 @@ void wp_replay_judge(const struct wp_replay_plan *plan, struct wp_run *run)
 
 	for (uint32_t i = 0; i < run->throttle.note_count; i++)
 		wp_run_note(run, "%s", run->throttle.notes[i]);
+	if (strcmp(run->trace_model, run->model_name) != 0)
+		wp_run_note(run, "the trace was made for model %s and is played with profile %s",
+			    run->trace_model, run->model_name);
 	if (run->store.fallback[0])
 		wp_run_note(run, "%s", run->store.fallback);
 	if (run->copy_governed_by_memcpy)
@@ -217,6 +223,7 @@ static int open_pager(struct wp_player *player, struct wp_error *error)
 	    .seed = plan->settings->seed,
 	    .threaded = plan->world != WP_WORLD_VIRTUAL,
 	};
+	char frames[WP_UNITS_TEXT];
 	int result;
 
 	if (plan->tiered &&
@@ -240,13 +247,16 @@ static int open_pager(struct wp_player *player, struct wp_error *error)
 				    strerror(-result));
 	if (plan->tiered) {
 		adopt_blocks(player);
+		if (plan->settings->session.resume && player->first_frame == 0)
+			wp_run_note(player->run, "resumed at frame 0: of the session that was "
+						 "there no block was acknowledged");
 		wp_session_describe(&player->session, &plan->model, &player->run->session);
 	}
 	if (player->first_frame == 0 || player->first_frame < plan->frames)
 		return plan->tiered ? wp_session_begin(&player->session, error) : 0;
 	return wp_error_set(error, WP_EXIT_USAGE,
-			    "--resume: all %u frames are stored already; nothing to go on with",
-			    plan->frames);
+			    "--resume: all of %s stored already; nothing to go on with",
+			    wp_units_counted(frames, plan->frames, "frame"));
 }
 
 static void play(struct wp_player *player)

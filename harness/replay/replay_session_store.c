@@ -3,15 +3,20 @@
  * earlier process ended, killed or not. What an earlier session wrote is never
  * removed unless that was asked for.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "harness/replay/prepare.h"
 #include "harness/replay/replay_world.h"
 #include "harness/units.h"
+
+#define SESSION_SUFFIX "-session"
+#define SESSIONS_SHOWN 16
 
 static int check_space(const struct wp_replay_plan *plan, uint32_t records, struct wp_error *error)
 {
@@ -69,6 +74,84 @@ static int check_found(const struct wp_replay_world *opened, const struct wp_rep
 			    found->lost_block, found->lost_blocks);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool is_session(const char *folder, const char *name)
+{
+	size_t bytes = strlen(name), tail = strlen(SESSION_SUFFIX);
+	struct wp_store_identity identity;
+	struct wp_store_fault ignored;
+	char path[WP_KERNEL_PATH_MAX];
+	uint32_t records;
+
+	return bytes > tail && strcmp(name + bytes - tail, SESSION_SUFFIX) == 0 &&
+	       snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path) &&
+	       wp_store_host_identify(path, &identity, &records, &ignored) == 0;
+}
+
+/* Beside the one that was looked for, in alphabetical order: "a-session, b-session". */
+static void list_sessions(const char *folder, char *text, size_t size)
+{
+	char names[SESSIONS_SHOWN][NAME_MAX + 1];
+	DIR *directory = opendir(folder);
+	size_t count = 0, length = 0;
+
+	for (struct dirent *entry; directory && (entry = readdir(directory));) {
+		if (count < SESSIONS_SHOWN && is_session(folder, entry->d_name))
+			snprintf(names[count++], sizeof(names[0]), "%s", entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+	qsort(names, count, sizeof(names[0]), compare_names);
+	snprintf(text, size, "none");
+	for (size_t i = 0; i < count && length < size; i++)
+		length +=
+		    (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", names[i]);
+}
+
+/* What is there against what was asked for. */
+static int check_earlier(const struct wp_replay_plan *plan, bool there, uint32_t records,
+			 struct wp_error *error)
+{
+	const struct wp_session_settings *settings = &plan->settings->session;
+	uint32_t wanted = record_count(plan);
+	char room[WP_UNITS_TEXT], others[256];
+
+	if (there && !settings->resume && !settings->replace)
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "%s: holds an earlier session; --resume goes on with it, "
+				    "--replace-session removes it",
+				    plan->store_path);
+	if (!settings->resume)
+		return 0;
+	if (!there) {
+		list_sessions(plan->settings->store, others, sizeof(others));
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "--resume: no session in %.300s; sessions beside it: %s",
+				    plan->store_path, others);
+	}
+	if (records < wanted || (plan->session.tiers.forget_oldest && records != wanted))
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "%s: a session with room for %s, where these options ask "
+				    "for %u; --resume needs the same --trace and --nvme-budget",
+				    plan->store_path, wp_units_counted(room, records, "block"),
+				    wanted);
+	return 0;
+}
+
+int wp_replay_session_store_check(const struct wp_replay_plan *plan, struct wp_error *error)
+{
+	uint32_t records;
+	bool there;
+
+	return look(plan, &there, &records, error) != 0
+		   ? -1
+		   : check_earlier(plan, there, records, error);
+}
+
 int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp_replay_plan *plan,
 				 struct wp_error *error)
 {
@@ -90,32 +173,19 @@ int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp
 	bool there;
 	int result;
 
-	(void)mkdir(plan->settings->store, 0700);
 	wp_replay_store_identity(plan, &identity);
 	if (look(plan, &there, &records, error) != 0)
 		return -1;
-	if (there && !settings->resume && !settings->replace)
-		return wp_error_set(error, WP_EXIT_CONTENT,
-				    "%s: holds an earlier session; --resume goes on with it, "
-				    "--replace-session removes it",
-				    plan->store_path);
 	if (there && settings->replace && wp_store_host_remove(plan->store_path, &fault) < 0)
 		return wp_prepare_error(error, &fault);
-	if (there && settings->resume &&
-	    (records < record_count(plan) ||
-	     (plan->session.tiers.forget_oldest && records != record_count(plan))))
-		return wp_error_set(
-		    error, WP_EXIT_CONTENT,
-		    "%s: a session with room for %u blocks, where these options ask "
-		    "for %u; --resume needs the same --trace and --nvme-budget",
-		    plan->store_path, records, record_count(plan));
 	if (there && settings->resume) {
 		result = wp_store_host_open(&opened->world.store, &config, &identity,
 					    opened->world.clock, &opened->store, &fault);
 		if (result == 0)
 			return check_found(opened, plan, error);
 	} else {
-		if (check_space(plan, record_count(plan), error) != 0)
+		if (wp_prepare_folder(plan->settings->store, error) != 0 ||
+		    check_space(plan, record_count(plan), error) != 0)
 			return -1;
 		result = wp_store_host_create(&opened->world.store, &config, &identity,
 					      record_count(plan), opened->world.clock,

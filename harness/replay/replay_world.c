@@ -35,6 +35,17 @@ static int open_arenas(struct wp_replay_world *opened, const struct wp_replay_pl
 	uint64_t available_bytes = wp_memory_available_bytes(&wp_kernel_host);
 	char need[WP_UNITS_TEXT], have[WP_UNITS_TEXT];
 
+	if (plan->host_memory_bytes + MEMORY_MARGIN_BYTES > available_bytes && plan->tiered)
+		return wp_error_set(
+		    error, WP_EXIT_ENVIRONMENT,
+		    "the budgets for blocks (--gpu-budget, --host-budget, or those of machine "
+		    "profile %s) are %u slots in GPU memory and %u in DRAM, which need %s of "
+		    "memory "
+		    "here with the rest; %s are available; take smaller ones or a smaller --scale",
+		    plan->machine.name, plan->session.tiers.device_slots,
+		    plan->session.tiers.host_slots,
+		    wp_units_bytes(need, plan->host_memory_bytes + MEMORY_MARGIN_BYTES),
+		    wp_units_bytes(have, available_bytes));
 	if (plan->host_memory_bytes + MEMORY_MARGIN_BYTES > available_bytes)
 		return wp_error_set(
 		    error, WP_EXIT_ENVIRONMENT,
@@ -179,8 +190,8 @@ static int prepare_store(const struct wp_replay_plan *plan, const char *director
 
 	wp_replay_store_identity(plan, &config.identity);
 	config.identity.kind = WP_STORE_PREPARED;
-	/* The parent may be new: one level, as for any output folder. */
-	(void)mkdir(plan->settings->store, 0700);
+	if (wp_prepare_folder(plan->settings->store, error) != 0)
+		return -1;
 	wp_progress_begin(&progress, "preparing the store");
 	result = wp_prepare(&config, error);
 	wp_progress_end(&progress);
@@ -320,6 +331,8 @@ static int open_measured(struct wp_replay_world *opened, const struct wp_replay_
 	wp_replay_store_identity(plan, &identity);
 	identity.kind = WP_STORE_PREPARED;
 	proving_store(plan, directory, &block_count);
+	if (plan->tiered && wp_replay_session_store_check(plan, error) != 0)
+		return -1;
 	if (!plan->tiered || limited) {
 		if (prepare_store(plan, directory, block_count, error) != 0 ||
 		    open_throttle(opened, plan, &config, &identity, error) != 0)

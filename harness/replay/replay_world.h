@@ -78,7 +78,14 @@ int wp_replay_gpu_open(struct wp_replay_world *opened, const struct wp_replay_pl
 /* What the GPU said when it failed; empty where nothing did. */
 const char *wp_replay_gpu_why(const struct wp_replay_world *opened);
 
-/* replay_session_store.c: opens the session's store, new or to go on with,, in model and real. */
+/*
+ * replay_session_store.c, in model and real. Whether the session may begin or go on with what
+ * lies there, before anything is written. Exit 4.
+ */
+int wp_replay_session_store_check(const struct wp_replay_plan *plan,
+				  struct wp_error *error) WP_MUST_USE;
+
+/* Opens the session's store, new or to go on with. */
 int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp_replay_plan *plan,
 				 struct wp_error *error) WP_MUST_USE;
 

@@ -115,6 +115,24 @@ class Places(Folder):
         self.refused(self.folder / "no" / "x.json", b"No such file")
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_a_folder_of_stores_without_the_right_to_make_it(self):
+        def become_somebody():
+            os.setgid(SOMEBODY)
+            os.setuid(SOMEBODY)
+
+        if subprocess.run(["test", "-x", PROGRAM], preexec_fn=become_somebody,
+                          check=False).returncode:
+            self.skipTest("the program lies where only its owner gets to")
+        for options in ([], ["--residency", "tiered"]):
+            done = subprocess.run(
+                [PROGRAM, "replay", "--trace", ROOT / "traces/b1_ws.jsonl", "--model",
+                 ROOT / "configs/models/mg2.json", "--world", "model", "--scale", "1/440",
+                 "--frames", "12", *options, "--store", "/usr/worldpager-store"],
+                capture_output=True, text=True, check=False, preexec_fn=become_somebody)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("/usr/worldpager-store: making the directory: EACCES", done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_block_devices(self):
         device = self.folder / "disk"
         # The number of no drive: only its kind may matter.

@@ -152,6 +152,22 @@ class Sessions(unittest.TestCase):
                               (["--host-budget", "many"], "--host-budget")):
             message = self.replay("--trace", "b1_ws", *options, expect=2)
             self.assertIn(word, message)
+        profile = json.loads((ROOT / "configs/machines/rtx4090.json").read_text())
+        machine = self.folder / "machine.json"
+        for options, changes, word in (
+                (["--nvme-budget", "100000001B"], {},
+                 r"--nvme-budget: 100\.0 MB .* hold 0 blocks; 1 is the least"),
+                (["--host-budget", "130MB"], {}, r"--host-budget: 130\.0 MB .* hold 1 block; 2 are"),
+                ([], {"host_bytes": 1}, "host_bytes and host_block_percent of machine profile"),
+                ([], {"gpu_block_budget_bytes": 1}, "gpu_block_budget_bytes of machine profile")):
+            machine.write_text(json.dumps({**profile, **changes}))
+            message = self.replay("--trace", "b1_ws", "--machine", machine, *options, expect=2)
+            self.assertRegex(message, word)
+        done = subprocess.run(self.command("--trace", "b1_ws", "--host-budget", "9000000TB"),
+                              capture_output=True, text=True, check=False)
+        if done.returncode:  # there are machines with so much memory
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("--host-budget", done.stderr)
         done = subprocess.run([PROGRAM, "replay", "--trace", "b1_ws", "--gpu-budget", "4GB"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
@@ -161,6 +177,9 @@ class Sessions(unittest.TestCase):
         self.assertEqual(document["session"]["blocks_made"], 4_000_000_000 // 129_254_400)
         self.assertEqual(document["session"]["blocks_stored"], document["session"]["blocks_made"])
         self.assertIn("NVMe budget", document["error"])
+        self.assertEqual(document["session"]["nvme_budget_bytes"], 4_000_000_000)
+        document = self.virtual("b1_ws", "--nvme-budget", "130MB", expect=3)
+        self.assertIn("NVMe budget of 1 block is full", document["error"])
         self.assertFalse(document["summary"]["valid"])
 
     def test_a_full_store_forgets_if_asked(self):
@@ -265,6 +284,9 @@ class Sessions(unittest.TestCase):
         options = ["--trace", "b1_ws", *SMALL, "--store", self.folder]
         child = subprocess.Popen([*self.command(*options), "--json", self.folder / "cut.json"],
                                  stderr=subprocess.DEVNULL)
+        # Before its store is made there is nothing to go on with.
+        while child.poll() is None and not any(self.folder.glob("*-session/header")):
+            time.sleep(0.01)
         time.sleep(0.3)
         child.send_signal(signal.SIGINT)
         if child.wait(timeout=60) == 0:
@@ -276,6 +298,27 @@ class Sessions(unittest.TestCase):
         document = self.replay(*options, "--resume")
         self.assertGreaterEqual(document["session"]["first_frame"], made)
         self.assertEqual(document["session"]["blocks_made"], 160)
+
+    def test_nothing_to_go_on_with(self):
+        options = ["--trace", "b1_ws", *SMALL, "--frames", "12"]
+        store = self.folder / "store"
+        message = self.replay(*options, "--store", store, "--resume", expect=4)
+        self.assertRegex(message, r"--resume: no session in .*/store/mg2-int4-3t-seed1-session; "
+                                  r".*: none$")
+        self.assertFalse(store.exists())
+        self.replay(*options, "--store", store)
+        before = sorted(path.name for path in store.iterdir())
+        for other in (["--seed", "2"], ["--codec", "bf16"], ["--bandwidth", "1GB/s", "--seed", "3"]):
+            message = self.replay(*options, "--store", store, "--resume", *other, expect=4)
+            self.assertIn("beside it: mg2-int4-3t-seed1-session", message)
+            self.assertEqual(sorted(path.name for path in store.iterdir()), before)
+
+    def test_a_store_without_a_block_begins_at_frame_0(self):
+        options = ["--trace", "b1_ws", *SMALL, "--store", self.folder, "--frames", "12"]
+        self.replay(*options, "--faults", "commit.error@1", expect=4)
+        document = self.replay(*options, "--resume")
+        self.assertEqual((document["session"]["first_frame"], document["frames_done"]), (0, 12))
+        self.assertIn("resumed at frame 0", " ".join(document["summary"]["notes"]))
 
     def test_kills_lose_nothing_acknowledged(self):
         print(f"session kills: SEED={SEED} KILLS={KILLS}", flush=True)
