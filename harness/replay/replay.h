@@ -65,6 +65,9 @@ struct wp_replay_settings {
 	bool allow_unproven; /* page cache, tmpfs, holes: runs, but the result is not valid */
 };
 
+/* What a replay does where nothing is asked; the trace is always asked for. */
+void wp_replay_settings_init(struct wp_replay_settings *settings);
+
 struct wp_replay_plan {
 	const struct wp_replay_settings *settings;
 	enum wp_world_kind world;

@@ -10,16 +10,33 @@
 
 #include "harness/replay/os_paging.h"
 #include "harness/replay/replay_plan_real.h"
+#include "harness/replay/replay_plan_times.h"
 #include "harness/system/blockdev.h"
 #include "harness/units.h"
-#include "pager/duration.h"
 
 #define READS_PER_BLOCK	    128u /* aimed at: giving way costs under 1 % of a block */
 #define READ_CHUNKS_MAX	    4u	 /* beyond 1 MiB a drive gains nothing */
 #define BLOCK_BYTES_MIN	    WP_CHUNK_BYTES
-#define DEADLINE_LEAST_S    60u
-#define DEADLINE_MOST_S	    3600u
 #define VIRTUAL_CHUNK_BYTES 8u /* moved a chunk in the virtual world */
+
+void wp_replay_settings_init(struct wp_replay_settings *settings)
+{
+	*settings = (struct wp_replay_settings){
+	    .arm = "prefetch",
+	    .world = "virtual",
+	    .codec = "int4",
+	    .residency = "forced-nvme",
+	    .positions = "managed",
+	    .session = {.tiers = "gpu+dram+nvme", .eviction = "lru", .positions = "managed"},
+	    .throttle = "auto",
+	    .model = "mg2",
+	    .machine = "rtx4090",
+	    .drive = "ideal",
+	    .seed = 1,
+	    .warmup_frames = 20,
+	    .read_depth = 16,
+	};
+}
 
 static int find_world(struct wp_replay_plan *plan, struct wp_error *error)
 {
@@ -37,6 +54,7 @@ static int find_world(struct wp_replay_plan *plan, struct wp_error *error)
 static int find_names(struct wp_replay_plan *plan, struct wp_error *error)
 {
 	const struct wp_replay_settings *settings = plan->settings;
+	struct wp_error why;
 
 	plan->arm = wp_arm_find(settings->arm);
 	if (!plan->arm)
@@ -55,8 +73,8 @@ static int find_names(struct wp_replay_plan *plan, struct wp_error *error)
 				    "--throttle: '%s' is none of auto cgroup bucket none",
 				    settings->throttle);
 	/* Now, not when a store has been written. */
-	if (settings->throttle_device && wp_blockdev_check(settings->throttle_device, error) != 0)
-		return -1;
+	if (settings->throttle_device && wp_blockdev_check(settings->throttle_device, &why) != 0)
+		return wp_error_set(error, why.exit_code, "--throttle-device: %s", why.text);
 	plan->tiered = strcmp(settings->residency, "tiered") == 0;
 	if (!plan->tiered && strcmp(settings->residency, "forced-nvme") != 0)
 		return wp_error_set(error, WP_EXIT_USAGE,
@@ -205,26 +223,6 @@ static void set_pager(struct wp_replay_plan *plan)
 		plan->host_memory_bytes += wp_pager_device_bytes(&plan->pager);
 }
 
-/*
- * A drive that does not answer for a minute has died, unless the limit itself
- * lets the reads in flight wait for longer.
- */
-static void set_deadline(struct wp_replay_plan *plan)
-{
-	const struct wp_replay_settings *settings = plan->settings;
-	uint64_t in_flight_bytes =
-	    (uint64_t)settings->read_depth * plan->geometry.read_chunks * WP_CHUNK_BYTES;
-	uint64_t queued_ns = 2 * wp_duration_ns(in_flight_bytes, settings->bandwidth_bytes_per_s);
-
-	plan->read_deadline_ns = DEADLINE_LEAST_S * WP_NS_PER_S;
-	if (queued_ns > plan->read_deadline_ns)
-		plan->read_deadline_ns = queued_ns;
-	if (plan->read_deadline_ns > DEADLINE_MOST_S * WP_NS_PER_S)
-		plan->read_deadline_ns = DEADLINE_MOST_S * WP_NS_PER_S;
-	if (settings->read_deadline_s)
-		plan->read_deadline_ns = settings->read_deadline_s * WP_NS_PER_S;
-}
-
 static int read_faults(struct wp_replay_plan *plan, struct wp_error *error)
 {
 	char why[160];
@@ -278,11 +276,11 @@ int wp_replay_plan_open(struct wp_replay_plan *plan, const struct wp_replay_sett
 	    size_staging(plan, error) != 0 || size_session(plan, error) != 0 ||
 	    (plan->world == WP_WORLD_REAL && wp_replay_plan_real(plan, error) != 0) ||
 	    name_store(plan, error) != 0 || read_faults(plan, error) != 0 ||
-	    (!plan->arm->order && wp_os_paging_plan(plan, error) != 0)) {
+	    (!plan->arm->order && wp_os_paging_plan(plan, error) != 0) ||
+	    wp_replay_plan_times(plan, error) != 0) {
 		wp_replay_plan_close(plan);
 		return -1;
 	}
-	set_deadline(plan);
 	set_pager(plan);
 	return 0;
 }

@@ -20,8 +20,6 @@
 #include "harness/units.h"
 #include "harness/verbs/verb.h"
 
-#define DEFAULT_WARMUP	     20
-#define DEFAULT_READ_DEPTH   16
 #define READ_DEADLINE_MOST_S 86400u
 
 enum replay_option {
@@ -268,9 +266,9 @@ static void print_plan(const struct wp_replay_plan *plan)
 	uint64_t compute_ns = plan->frames * plan->compute_ns;
 	char text[WP_UNITS_TEXT];
 
-	fprintf(stderr, "replay of %s (%s), %u frames, k = %u, %s, world %s\n", plan->trace.name,
-		plan->trace.origin, plan->frames, plan->trace.rule.k, plan->arm->name,
-		settings->world);
+	fprintf(stderr, "replay of %s (%s), %s, k = %u, %s, world %s\n", plan->trace.name,
+		plan->trace.origin, wp_units_counted(text, plan->frames, "frame"),
+		plan->trace.rule.k, plan->arm->name, settings->world);
 	fprintf(stderr, "  block      %s, %s\n", wp_units_bytes(text, plan->geometry.block_bytes),
 		plan->codec->name);
 	fprintf(stderr, "  memory     %s for slots%s\n",
@@ -282,8 +280,9 @@ static void print_plan(const struct wp_replay_plan *plan)
 	fprintf(stderr, "  reads      %s retrieved in all\n",
 		wp_units_bytes(text, plan->read_total_bytes_max));
 	if (plan->tiered)
-		fprintf(stderr, "  slots      %u blocks in GPU memory, %u in DRAM\n",
-			plan->session.tiers.device_slots, plan->session.tiers.host_slots);
+		fprintf(stderr, "  slots      %s in GPU memory, %u in DRAM\n",
+			wp_units_counted(text, plan->session.tiers.device_slots, "block"),
+			plan->session.tiers.host_slots);
 	if (plan->world != WP_WORLD_VIRTUAL)
 		fprintf(stderr, "  store      %s in %s\n",
 			wp_units_bytes(text, wp_store_host_bytes(plan->geometry.block_bytes,
@@ -401,28 +400,12 @@ static int check_needs(const struct command *command, const struct wp_replay_pla
 
 int wp_cmd_replay(int argc, char **argv)
 {
-	struct command command = {
-	    .settings =
-		{
-		    .arm = "prefetch",
-		    .world = "virtual",
-		    .codec = "int4",
-		    .residency = "forced-nvme",
-		    .positions = "managed",
-		    .session = {.tiers = "gpu+dram+nvme", .eviction = "lru"},
-		    .throttle = "auto",
-		    .model = "mg2",
-		    .machine = "rtx4090",
-		    .drive = "ideal",
-		    .seed = 1,
-		    .warmup_frames = DEFAULT_WARMUP,
-		    .read_depth = DEFAULT_READ_DEPTH,
-		},
-	};
+	struct command command = {0};
 	struct wp_error *error = &command.error;
 	struct wp_replay_plan plan;
 	int exit_code = 0;
 
+	wp_replay_settings_init(&command.settings);
 	wp_verb_parse(&argp, argc, argv, &command);
 	if (!error->exit_code && !command.settings.trace)
 		wp_error_set(error, WP_EXIT_USAGE, "--trace NAME or FILE is needed");

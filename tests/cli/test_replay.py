@@ -153,6 +153,38 @@ class BadInput(Folder):
                                   stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
 
+    def test_rates_so_low_that_reads_wait_for_hours(self):
+        short = ["--trace", "b1_ws", "--frames", 30]
+        for rate in ("100B/s", "20kB/s"):
+            document = json.loads(self.replay(*short, "--bandwidth", rate, "--json", "-").stdout)
+            self.assertEqual((document["frames_done"], document["summary"]["valid"]), (30, True))
+        self.refuse(2, "--bandwidth: at 1 B/s", *short, "--bandwidth", "1B/s")
+        self.refuse(2, "--copy-rate: at 1 B/s", *short, "--copy-rate", "1B/s")
+        self.refuse(2, "--read-deadline: one read alone takes", *short, "--bandwidth", "100B/s",
+                    "--read-deadline", 60)
+        self.refuse(2, "--read-deadline", *MODEL, "--store", self.folder / "store", "--bandwidth",
+                    "1B/s")
+        drive = json.loads((ROOT / "configs/drives/nvme-gen4.json").read_text())
+        for key in ("read_bytes_per_s", "verify_bytes_per_s", "write_bytes_per_s"):
+            for residency in ("forced-nvme", "tiered"):
+                (self.folder / "drive.json").write_text(json.dumps({**drive, key: 1000}))
+                self.replay(*short, "--residency", residency, "--drive",
+                            self.folder / "drive.json", "--json", self.out)
+                self.assertEqual(json.loads(self.out.read_text())["frames_done"], 30)
+                self.out.unlink()
+        for key in ("read_bytes_per_s", "verify_bytes_per_s"):
+            (self.folder / "drive.json").write_text(json.dumps({**drive, key: 1}))
+            self.refuse(2, f"{key} of the drive profile: at 1 B/s", *short, "--drive",
+                        self.folder / "drive.json")
+
+    def test_a_trace_of_another_model(self):
+        for trace, model, told in ((self.header(model="nosuch"), "mg2", True),
+                                   ("b1_ws", "lingbot-world-fast", True), ("b1_ws", "mg2", False)):
+            done = self.replay("--trace", trace, "--model", model, "--json", "-")
+            notes = " ".join(json.loads(done.stdout)["summary"]["notes"])
+            self.assertEqual(f"and is played with profile {model}" in notes, told, notes)
+            self.assertEqual("note: the trace was made for model" in done.stderr, told)
+
     def test_a_run_shorter_than_its_warmup(self):
         document = json.loads(self.replay("--trace", "a_yaw", "--frames", 10, "--json", "-").stdout)
         self.assertEqual(document["summary"]["stall_ns"]["n"], 0)
