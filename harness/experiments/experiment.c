@@ -1,7 +1,6 @@
 /*
- * Experiment files. Checks what can be checked without running anything; what
- * an arm or a codec may be called is the replay's business, whose refusal ends
- * the sweep at its first point.
+ * Experiment files. Checks what an experiment itself may say; what an arm or a
+ * codec may be called is the replay's business, whose plans sweep_check.c makes.
  */
 #include "harness/experiments/experiment.h"
 
@@ -37,6 +36,11 @@ static const struct {
 const char *wp_experiment_option(enum wp_passed which)
 {
 	return passed[which].option;
+}
+
+const char *wp_experiment_key(enum wp_passed which)
+{
+	return passed[which].key;
 }
 
 /* A list of distinct strings; `size` is that of one item. */
@@ -153,6 +157,7 @@ int wp_experiment_load(struct wp_experiment *experiment, const char *name_or_pat
 	if (wp_tool_resolve(path, WP_RESOURCE_EXPERIMENT, name_or_path, error) != 0)
 		return -1;
 	reader.file = path;
+	snprintf(experiment->file, sizeof(experiment->file), "%.255s", path);
 	document = wp_json_load(&reader, "an experiment", EXPERIMENT_BYTES_MAX);
 	if (!document)
 		return -1;

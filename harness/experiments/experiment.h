@@ -47,6 +47,7 @@ enum wp_passed {
 #define WP_EXPERIMENT_TEXT 256
 
 struct wp_experiment {
+	char file[256]; /* it was read from, for messages */
 	char name[64];
 	char what[WP_EXPERIMENT_TEXT];
 	char world[16];
@@ -60,14 +61,16 @@ struct wp_experiment {
 	uint32_t repeats;
 	uint64_t shuffle_seed;
 	char passed[WP_PASSED_COUNT][WP_EXPERIMENT_TEXT]; /* empty: not given */
+	bool overridden[WP_PASSED_COUNT]; /* by an option of `sweep`, which is then at fault */
 };
 
 /* Name or path; all faults are exit 2 with file, line and key. */
 int wp_experiment_load(struct wp_experiment *experiment, const char *name_or_path,
 		       struct wp_error *error) WP_MUST_USE;
 
-/* The option of `replay` that takes passed[which]: "--scale". */
+/* The option of `replay` that takes passed[which]: "--scale"; and its key in the file. */
 const char *wp_experiment_option(enum wp_passed which);
+const char *wp_experiment_key(enum wp_passed which);
 
 enum wp_point_state {
 	WP_POINT_WAITING,

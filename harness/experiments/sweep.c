@@ -176,7 +176,8 @@ static int prepare_folder(struct run *run)
 			run->total_ns += point->estimate_ns;
 		}
 	}
-	return write_index(run, run->error);
+	sweep->begun = write_index(run, run->error) == 0;
+	return sweep->begun ? 0 : -1;
 }
 
 /* `worldpager trace make` for a trajectory and a k that no trace ships for. */

@@ -30,6 +30,7 @@ struct wp_sweep {
 	const char *folder;
 	const char *store; /* NULL: FOLDER/store, outside the virtual world */
 	bool resume;	   /* keep documents that the same command line left */
+	bool begun;	   /* the folder is there, with an index */
 	struct wp_sweep_trace traces[WP_EXPERIMENT_ITEMS_MAX];
 	struct wp_point *points; /* in order */
 	uint32_t count;
@@ -38,7 +39,8 @@ struct wp_sweep {
 	uint64_t store_bytes; /* of prepared stores, should none be there */
 };
 
-/* 0, or -1 (exit 2 or 4). Touches nothing. Close after 0 only. */
+/* 0, or -1 (exit 2 or 4), also for what a replay would refuse. Touches nothing. Close after 0
+ * only. */
 int wp_sweep_open(struct wp_sweep *sweep, const struct wp_experiment *experiment,
 		  const char *folder, const char *store, struct wp_error *error) WP_MUST_USE;
 
@@ -54,6 +56,10 @@ int wp_sweep_open(struct wp_sweep *sweep, const struct wp_experiment *experiment
 int wp_sweep_run(struct wp_sweep *sweep, struct wp_error *error) WP_MUST_USE;
 
 void wp_sweep_close(struct wp_sweep *sweep);
+
+/* sweep_check.c: what a replay would refuse (exit 2), naming the experiment's file and key, or
+ * the option that stands in for it. */
+int wp_sweep_check(const struct wp_sweep *sweep, struct wp_error *error) WP_MUST_USE;
 
 /*
  * The command line of one point's replay. `words` get their own copies in `room`.

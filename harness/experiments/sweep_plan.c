@@ -122,7 +122,8 @@ int wp_sweep_open(struct wp_sweep *sweep, const struct wp_experiment *experiment
 	sweep->folder = folder;
 	sweep->store = store;
 	sweep->points = wp_experiment_points(experiment, &sweep->count);
-	if (read_traces(sweep, error) == 0 && estimate(sweep, error) == 0)
+	if (read_traces(sweep, error) == 0 && wp_sweep_check(sweep, error) == 0 &&
+	    estimate(sweep, error) == 0)
 		return 0;
 	wp_sweep_close(sweep);
 	return -1;

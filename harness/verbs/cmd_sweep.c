@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/error.h"
+#include "harness/experiments/folder.h"
 #include "harness/experiments/sweep.h"
 #include "harness/plot/gnuplot.h"
 #include "harness/replay/real_gpu.h"
@@ -116,9 +117,10 @@ static int apply(const struct command *command, struct wp_experiment *experiment
 	uint64_t count;
 
 	for (int i = 0; i < WP_PASSED_COUNT; i++) {
-		if (command->passed[i])
-			snprintf(experiment->passed[i], WP_EXPERIMENT_TEXT, "%s",
-				 command->passed[i]);
+		if (!command->passed[i])
+			continue;
+		snprintf(experiment->passed[i], WP_EXPERIMENT_TEXT, "%s", command->passed[i]);
+		experiment->overridden[i] = true;
 	}
 	if (command->passed[WP_PASSED_FRAMES] &&
 	    wp_units_parse_count("--frames", command->passed[WP_PASSED_FRAMES], 1, UINT32_MAX,
@@ -141,10 +143,10 @@ static int apply(const struct command *command, struct wp_experiment *experiment
 static void print_plan(const struct wp_sweep *sweep, bool points)
 {
 	const struct wp_experiment *experiment = sweep->experiment;
-	char text[WP_UNITS_TEXT];
+	char text[WP_UNITS_TEXT], count[WP_UNITS_TEXT];
 
-	fprintf(stderr, "%s: %u replays in the %s world, scale %s, about %s\n", experiment->name,
-		sweep->count, experiment->world,
+	fprintf(stderr, "%s: %s in the %s world, scale %s, about %s\n", experiment->name,
+		wp_units_counted(count, sweep->count, "replay"), experiment->world,
 		experiment->passed[WP_PASSED_SCALE][0]	    ? experiment->passed[WP_PASSED_SCALE]
 		: strcmp(experiment->world, "virtual") == 0 ? "1"
 							    : "1/16",
@@ -198,7 +200,8 @@ static int run(const struct command *command, struct wp_sweep *sweep, struct wp_
 		return error->exit_code;
 	print_plan(sweep, false);
 	if (wp_sweep_run(sweep, error) != 0 &&
-	    (error->exit_code == WP_EXIT_INTERRUPTED || error->exit_code == WP_EXIT_USAGE))
+	    (!sweep->begun || error->exit_code == WP_EXIT_INTERRUPTED ||
+	     error->exit_code == WP_EXIT_USAGE))
 		return error->exit_code;
 	/* Points that failed are part of the report. */
 	exit_code = report(command, error->exit_code ? &later : error);
@@ -224,10 +227,13 @@ int wp_cmd_sweep(int argc, char **argv)
 	    wp_sweep_open(&sweep, experiment, command.out ? command.out : "DIR", command.store,
 			  &error) == 0) {
 		sweep.resume = command.resume;
-		if (command.dry_run)
+		if (command.dry_run) {
 			print_plan(&sweep, true);
-		else
+			if (command.out)
+				(void)!wp_folder_check(command.out, &error);
+		} else {
 			exit_code = run(&command, &sweep, &error);
+		}
 		wp_sweep_close(&sweep);
 	}
 	if (error.exit_code) {

@@ -217,11 +217,44 @@ class Sweep(unittest.TestCase):
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
                 self.assertFalse(self.out.exists())
 
-    def test_an_arm_that_does_not_exist_ends_the_sweep(self):
-        done = self.sweep("--no-figures", expect=2, arms=["psychic"], repeats=9)
-        self.assertIn("psychic", done.stderr)
-        states = {point["state"] for point in self.index()["points"]}
-        self.assertEqual(states, {"failed", "not run"})
+    def test_what_a_replay_would_refuse_is_refused_before_the_first(self):
+        for word, changes in (
+                ("arms: 'psychic' is none of", {"arms": ["prefetch", "psychic"]}),
+                ("codecs: 'zip' is none of", {"codecs": ["int4", "zip"]}),
+                ("residency: 'q'", {"residency": "q"}), ("positions: 'q'", {"positions": "q"}),
+                ("hints", {"hints": "zz"}), ("scale: ", {"scale": "2"}),
+                ("copy_rate: ", {"copy_rate": "5"}), ("throttle: 'q'", {"throttle": "q"}),
+                ("MAJ:MIN", {"throttle_device": "x"}), ("nosuch", {"model": "nosuch"}),
+                ("nosuch", {"machine": "nosuch"}), ("nosuch", {"drive": "nosuch"}),
+                ("frames: ", {"frames": 0}), ("staging_blocks: ", {"staging_blocks": 5000}),
+                ("bandwidths: at 1 B/s", {"bandwidths": ["1GB/s", "1B/s"]}),
+                ("throttle: --throttle needs", {"throttle": "bucket"}),
+                ("positions: --positions needs", {"positions": "native"}),
+                ("drive: --drive needs", {"world": "model", "drive": "ideal"})):
+            for more in ([], ["--dry-run"]):
+                with self.subTest(word, more=more):
+                    done = self.sweep("--no-figures", *more, expect=2, **changes)
+                    self.assertIn(f"{self.folder}/try.json: ", done.stderr)
+                    self.assertIn(word, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    self.assertFalse(self.out.exists())
+        # What the user gave is the option's fault, not the file's.
+        for words, word in ((["--throttle", "foo"], "worldpager: --throttle: 'foo'"),
+                            (["--throttle-device", "x"], "worldpager: --throttle-device"),
+                            (["--scale", "2"], "worldpager: --scale"),
+                            (["--throttle", "bucket"], "worldpager: --throttle needs"),
+                            (["--store", self.folder], "worldpager: --store needs")):
+            with self.subTest(words):
+                self.assertIn(word, self.sweep("--no-figures", *words, expect=2).stderr)
+                self.assertFalse(self.out.exists())
+
+    def test_a_place_that_cannot_be_made(self):
+        for out, options in ((Path("/proc/worldpager/out"), ["--no-figures"]),
+                             (self.experiment() / "out", ["--dry-run"])):
+            self.out = out
+            done = self.sweep(*options, expect=4)
+            (line,) = [line for line in done.stderr.splitlines() if line.startswith("worldpager")]
+            self.assertIn(str(out.parent), line)
 
     def test_a_missing_trace(self):
         self.sweep(expect=4, traces=["nowhere"])
