@@ -87,9 +87,10 @@ static int check_space(const struct wp_calibrate_config *config, struct wp_error
 	free_bytes = (uint64_t)about.f_bavail * about.f_frsize;
 	if (free_bytes < config->size_bytes + SPACE_SPARE_BYTES)
 		return wp_error_set(error, WP_EXIT_ENVIRONMENT,
-				    "%s: %s are free, %s are needed (--size)", config->folder,
+				    "%s: %s are free, calibration needs %s%s", config->folder,
 				    wp_units_bytes(have, free_bytes),
-				    wp_units_bytes(need, config->size_bytes + SPACE_SPARE_BYTES));
+				    wp_units_bytes(need, config->size_bytes + SPACE_SPARE_BYTES),
+				    config->has_size_option ? " (--size)" : "");
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct wp_calibrate_config {
 	uint64_t read_bytes;  /* one small read */
 	uint32_t read_depth;  /* in flight */
 	uint64_t block_bytes; /* a block is a run of small reads */
+	bool has_size_option; /* the user chose the size: --size is what to change */
 	uint32_t seconds;     /* at most, of the reading job; the others take a part of it */
 	FILE *progress;	      /* one line a job; NULL: silent */
 };

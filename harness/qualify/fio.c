@@ -86,6 +86,10 @@ int wp_fio_run(const struct wp_fio_job *job, struct wp_fio_figures *figures, str
 	result = wp_process_start(&process, words, job->folder, watch);
 	if (result == 0)
 		result = wait_limited(&process, watch, job->limit_s);
+	if (result == 0 && process.exit_code == 0 && access(output, F_OK) != 0)
+		return wp_error_set(error, WP_EXIT_CONTENT,
+				    "%s wrote no result for job %s: is it fio?", job->program,
+				    job->name);
 	if (result != 0 || process.exit_code != 0) {
 		result = result != 0 ? explain(job, result, error)
 				     : explain_failure(job, &process, output, error);

@@ -2,6 +2,7 @@
 #include "harness/qualify/qualify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,10 +12,12 @@
 #include "harness/experiments/folder.h"
 #include "harness/experiments/threshold_replay.h"
 #include "harness/result/result.h"
+#include "harness/system/blockdev.h"
 #include "harness/system/interrupt.h"
 #include "harness/tool.h"
 #include "harness/units.h"
 #include "pager/codec.h"
+#include "pager/store_filesystem.h"
 #include "pager/store_host.h"
 
 #define SESSION_FRAMES	    400u
@@ -123,6 +126,36 @@ int wp_qualify_print_plan(const struct wp_qualify_config *config, FILE *stream,
 	}
 	free(qualify);
 	return result;
+}
+
+/* Of what is there or would be made; "" where the system does not say. */
+static void read_filesystem(const char *path, char *name, size_t size)
+{
+	char existing[WP_KERNEL_PATH_MAX];
+	int fd = -1;
+
+	name[0] = '\0';
+	if (wp_blockdev_existing(existing, sizeof(existing), path) == 0)
+		fd = open(existing, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (wp_filesystem_name(fd, name, size) != 0)
+		name[0] = '\0';
+	close(fd);
+}
+
+int wp_qualify_check(const struct wp_qualify_config *config, struct wp_error *error)
+{
+	char filesystem[24];
+
+	if (wp_folder_check(config->out, error) != 0 || wp_folder_check(config->store, error) != 0)
+		return -1;
+	read_filesystem(config->store, filesystem, sizeof(filesystem));
+	if (!wp_filesystem_in_memory(filesystem))
+		return 0;
+	return wp_error_set(error, WP_EXIT_ENVIRONMENT,
+			    "--store %s: lies in memory (%s), not on a drive", config->store,
+			    filesystem);
 }
 
 /* Of the controller or disk behind the store; INT32_MIN: none is shown. */

@@ -73,6 +73,9 @@ struct wp_qualify {
 int wp_qualify_print_plan(const struct wp_qualify_config *config, FILE *stream,
 			  struct wp_error *error) WP_MUST_USE;
 
+/* Whether it could begin: places that can be written to, a store on a drive. 0 or -1. */
+int wp_qualify_check(const struct wp_qualify_config *config, struct wp_error *error) WP_MUST_USE;
+
 /* Does it. Documents of the replays and the profile are in config->out afterwards. */
 int wp_qualify_make(struct wp_qualify *qualify, const struct wp_qualify_config *config,
 		    struct wp_error *error) WP_MUST_USE;

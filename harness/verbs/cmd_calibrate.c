@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/experiments/folder.h"
 #include "harness/files/output.h"
 #include "harness/profile/profile.h"
 #include "harness/qualify/calibrate.h"
@@ -153,7 +154,9 @@ static int prepare(struct command *command, char program[PATH_MAX], struct wp_er
 				    command->name);
 	if (wp_model_load(&model, command->model, error) != 0)
 		return -1;
-	if (!command->dry_run && wp_output_check(command->out, error) != 0)
+	/* Before anything is measured. */
+	if (wp_output_check(command->out, error) != 0 ||
+	    wp_folder_check(command->config.folder, error) != 0)
 		return -1;
 	command->config.block_bytes =
 	    wp_codec_block_bytes(&wp_codec_int4, wp_model_elements(&model, NULL));
@@ -177,6 +180,7 @@ int wp_cmd_calibrate(int argc, char **argv)
 	    .config = {.fio = "fio",
 		       .engine = "io_uring",
 		       .size_bytes = 1ull << 30,
+		       .has_size_option = true,
 		       .read_bytes = 1u << 20,
 		       .read_depth = 16,
 		       .seconds = 30,

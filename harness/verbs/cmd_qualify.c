@@ -164,7 +164,8 @@ int wp_cmd_qualify(int argc, char **argv)
 	wp_verb_parse(&argp, argc, argv, &command);
 	wp_interrupt_install();
 	if (!command.error.exit_code && check_arm(command.config.arm, &command.error) == 0 &&
-	    wp_qualify_print_plan(&command.config, stderr, &command.error) == 0 && !command.dry_run)
+	    wp_qualify_print_plan(&command.config, stderr, &command.error) == 0 &&
+	    wp_qualify_check(&command.config, &command.error) == 0 && !command.dry_run)
 		exit_code = qualify(&command);
 	if (command.error.exit_code) {
 		wp_error_print(stderr, &command.error);

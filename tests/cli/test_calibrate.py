@@ -129,7 +129,7 @@ class Calibrate(unittest.TestCase):
             ("text = ''", 4, "nothing in it"),
             ("text = 'noise\\nmore noise'", 4, "no whole JSON in it: noise"),
             ("text = json.dumps(document)[:-30]", 4, "no whole JSON"),
-            ("sys.exit(0)", 4, "worldpager-fio-output"),
+            ("sys.exit(0)", 4, "wrote no result"),
             ("text, status = 'fio: failed', 1\nprint('fio: no such engine', file=sys.stderr)", 3,
              "no such engine"),
             ("text, status = f'fio: pid=7, error={os.strerror(1)}\\n' + json.dumps(document), 1", 3,

@@ -99,6 +99,21 @@ class Qualify(unittest.TestCase):
         self.assertEqual(process.returncode, 130, text)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["fio"])
 
+    def test_what_cannot_end_well_is_found_before_fio_runs(self):
+        for more in ([], ["--dry-run"]):
+            done = self.qualify("--store", "/dev/shm/worldpager-qualify", *more)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("lies in memory", done.stderr)
+            done = self.qualify("--out", self.folder / "fio" / "out", *more)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("nothing can be made there", done.stderr)
+        self.assertFalse(self.out.exists() or (self.folder / "store").exists())
+
+    def test_a_program_that_is_not_fio(self):
+        done = self.qualify("--fio", "/bin/true")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("/bin/true wrote no result for job write", done.stderr)
+
     def verdict(self, done):
         document = json.loads((self.out / "verdict.json").read_text())
         self.assertEqual(done.returncode, 0 if document["verdict"] == "holds" else 1, done.stderr)
