@@ -122,7 +122,7 @@ void wp_replay_describe(const struct wp_replay_plan *plan, struct wp_run *run);
 int wp_replay_run(struct wp_replay_plan *plan, struct wp_run *run,
 		  struct wp_error *error) WP_MUST_USE;
 
-/* Notes and `valid`, from what the finished run came to: the last step of a run. */
+/* replay_judge.c: notes and `valid`, from what the finished run came to: the last step of a run. */
 void wp_replay_judge(const struct wp_replay_plan *plan, struct wp_run *run);
 
 #endif
