@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
     def assert_valid(self, frames):
         result = self.tool("trace", "validate", self.path)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(f", {frames} frames,", result.stderr)
+        self.assertIn(f", {frames} frame{'' if frames == 1 else 's'},", result.stderr)
         self.assertEqual(os.listdir(self.folder), ["session.jsonl"])
 
     def lines(self):
