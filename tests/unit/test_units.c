@@ -211,6 +211,9 @@ static void test_printing(void **state)
 	assert_string_equal(wp_units_count(text, 0), "0");
 	assert_string_equal(wp_units_count(text, 243302400), "243,302,400");
 	assert_string_equal(wp_units_count(text, UINT64_MAX), "18,446,744,073,709,551,615");
+	assert_string_equal(wp_units_counted(text, 0, "block"), "0 blocks");
+	assert_string_equal(wp_units_counted(text, 1, "block"), "1 block");
+	assert_string_equal(wp_units_counted(text, 2, "block"), "2 blocks");
 	assert_string_equal(wp_units_fixed(text, -0.0000004, 6), "0.000000");
 	assert_string_equal(wp_units_fixed(text, -1.5, 6), "-1.500000");
 	assert_string_equal(wp_units_fixed(text, 2.8125, 2), "2.81");
