@@ -110,8 +110,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	} else if (key >= OPTION_SIZE && key <= OPTION_SECONDS) {
 		if (!command->error.exit_code)
 			(void)!parse_number(command, key, text);
-	} else if (key == ARGP_KEY_ARG) {
-		argp_error(state, "'%s' is not an option", text);
 	} else if (key == ARGP_KEY_END) {
 		if (!command->config.folder || (!command->out && !command->dry_run))
 			argp_error(state, "--store DIR and --out FILE are needed");

@@ -18,15 +18,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 	switch (key) {
 	case KEY_STORE:
-		if (!*argument)
-			argp_error(state, "--store: a directory is needed");
 		options->store = argument;
 		return 0;
 	case KEY_JSON:
 		options->json = argument;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", argument);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -152,8 +152,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		command->no_figures = true;
 	} else if (key == OPTION_DRY_RUN) {
 		command->dry_run = true;
-	} else if (key == ARGP_KEY_ARG) {
-		argp_error(state, "'%s' is not an option", text);
 	} else {
 		return ARGP_ERR_UNKNOWN;
 	}

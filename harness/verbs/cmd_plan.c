@@ -51,8 +51,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		*slots[key - KEY_MODEL] = argument;
 		return 0;
 	}
-	if (key == ARGP_KEY_ARG)
-		argp_error(state, "no argument is expected: %s", argument);
 	return ARGP_ERR_UNKNOWN;
 }
 

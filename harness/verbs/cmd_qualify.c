@@ -98,8 +98,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	} else if (key == OPTION_SECONDS || key == OPTION_RATED_WRITES) {
 		if (!command->error.exit_code)
 			(void)!parse_number(command, key, text);
-	} else if (key == ARGP_KEY_ARG) {
-		argp_error(state, "'%s' is not an option", text);
 	} else if (key == ARGP_KEY_END) {
 		if (!command->config.store)
 			argp_error(state, "--store DIR is needed");

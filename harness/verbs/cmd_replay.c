@@ -240,8 +240,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		command->settings.session.replace = true;
 	} else if (key == OPTION_ALLOW_UNPROVEN) {
 		command->settings.allow_unproven = true;
-	} else if (key == ARGP_KEY_ARG) {
-		argp_error(state, "'%s' is not an option", text);
 	} else if (key >= OPTION_TRACE && key <= OPTION_DRY_RUN) {
 		if (!command->error.exit_code)
 			(void)!parse_number(command, key, text);

@@ -150,8 +150,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		add_name(&command->traces, text, state);
 	} else if (key == OPTION_ARM) {
 		add_name(&command->arms, text, state);
-	} else if (key == ARGP_KEY_ARG) {
-		argp_error(state, "'%s' is not an option", text);
 	} else if (key >= OPTION_STAGING && key <= OPTION_STEP) {
 		if (!command->error.exit_code)
 			(void)!parse_number(command, key, text);

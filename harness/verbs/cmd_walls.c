@@ -88,8 +88,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	else if (key == OPTION_BANDWIDTH)
 		(void)!wp_units_parse_rate(
 		    "--bandwidth", text, &command->settings.bandwidth_bytes_per_s, &command->error);
-	else if (key == ARGP_KEY_ARG)
-		argp_error(state, "'%s' is not an option", text);
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;

@@ -44,6 +44,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 	if (text && !*text)
 		refuse_empty(behind->argp, key);
+	if (key == ARGP_KEY_ARG && !behind->argp->args_doc)
+		argp_error(state, "'%s' is not an option", text);
 	state->input = behind->input;
 	result = behind->argp->parser(key, text, state);
 	state->input = behind;

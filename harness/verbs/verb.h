@@ -9,7 +9,8 @@
 struct argp;
 
 /* argp_parse for a verb: what is wrong with the options ends the program with exit code 2, and
- * so does an empty value or argument, which none of them can use. */
+ * so does an empty value or argument, which none of them can use, or any argument to a verb
+ * whose args_doc names none. */
 void wp_verb_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 int wp_cmd_doctor(int argc, char **argv);
