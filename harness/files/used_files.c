@@ -114,6 +114,8 @@ bool wp_used_read(const struct stat *status)
 				    .modified = status->st_mtim};
 	bool known = false, meant = false;
 
+	if (!status->st_nlink)
+		return true; /* no name leads to it, so nothing can be written there */
 	for (unsigned i = 0; i < count; i++) {
 		if (list[i].use == USE_NONE || !same_file(&list[i].place, &place))
 			continue;
