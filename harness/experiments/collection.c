@@ -221,8 +221,9 @@ static void spread(const uint64_t *p50, uint32_t count, struct wp_cell *cell)
 /* Merges cells first[0 .. count), repeats of each other, into `cell`. */
 static void merge(const struct wp_cell *first, uint32_t count, struct wp_cell *cell)
 {
-	uint64_t *columns = calloc((size_t)count * 3, sizeof(*columns));
-	uint64_t *p50 = columns, *p99 = columns + count, *sum = columns + 2 * count;
+	uint64_t *columns = calloc((size_t)count * 4, sizeof(*columns));
+	uint64_t *p50 = columns, *p90 = columns + count;
+	uint64_t *p99 = columns + 2 * count, *sum = columns + 3 * count;
 	uint32_t counted = 0;
 
 	WP_CHECK(columns);
@@ -241,12 +242,14 @@ static void merge(const struct wp_cell *first, uint32_t count, struct wp_cell *c
 		if (one->unthrottled_bytes_per_s < cell->unthrottled_bytes_per_s)
 			cell->unthrottled_bytes_per_s = one->unthrottled_bytes_per_s;
 		p50[counted] = one->stall.p50;
+		p90[counted] = one->stall.p90;
 		p99[counted] = one->stall.p99;
 		sum[counted++] = one->stall.sum;
 	}
 	if (counted) {
 		spread(p50, counted, cell);
 		cell->stall.p50 = median(p50, counted);
+		cell->stall.p90 = median(p90, counted);
 		cell->stall.p99 = median(p99, counted);
 		cell->stall.sum = median(sum, counted);
 	} else {

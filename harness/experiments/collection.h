@@ -24,7 +24,7 @@ struct wp_cell {
 	uint32_t k;	      /* 0: not known, the replay left no document */
 	uint64_t bytes_per_s; /* asked */
 	/* Stalls at full scale, ns, of the repeats that count: median of the
-	 * medians (p50, p99, sum), least min, greatest max. n = 0: none counts. */
+	 * medians (p50, p90, p99, sum), least min, greatest max. n = 0: none counts. */
 	struct wp_stats stall;
 	uint32_t repeats;		 /* that count */
 	uint64_t p50_min_ns, p50_max_ns; /* of them */
