@@ -123,19 +123,20 @@ static void begin(struct wp_pager *pager, uint32_t slot, uint32_t block, enum ro
 	forced_of(pager)->roles[slot] = role;
 }
 
-/* Gives hinted blocks a slot, as far as the staging capacity goes. */
-static void place_hints(struct wp_pager *pager)
+/* Gives hinted blocks a slot, as far as the staging capacity goes; whether any got one. */
+static bool place_hints(struct wp_pager *pager)
 {
 	struct forced *forced = forced_of(pager);
-	uint32_t room;
+	uint32_t first = forced->hint_next, room;
 
 	if (forced->hint_next == forced->hint_count)
-		return;
+		return false;
 	room = pager->config.staging_blocks - staged_count(pager);
 	for (; room > 0 && forced->hint_next < forced->hint_count; room--) {
 		begin(pager, find_free_slot(pager), forced->hints[forced->hint_next++], ROLE_GUESS);
 		pager->figures.hinted++;
 	}
+	return forced->hint_next != first;
 }
 
 static void forced_hint(struct wp_pager *pager, const uint32_t *blocks, uint32_t count)
@@ -152,7 +153,7 @@ static void forced_hint(struct wp_pager *pager, const uint32_t *blocks, uint32_t
 		if (!repeated)
 			forced->hints[forced->hint_count++] = blocks[i];
 	}
-	place_hints(pager);
+	(void)place_hints(pager);
 }
 
 /* Guesses that the frame did not use are given up. */
@@ -195,8 +196,13 @@ static void forced_need(struct wp_pager *pager, const uint32_t *blocks, uint32_t
 
 static int forced_step(struct wp_pager *pager)
 {
-	place_hints(pager);
-	return wp_transfers_step(pager->transfers);
+	int error;
+
+	(void)place_hints(pager);
+	do { /* what came home may have left a slot, and no other completion need follow */
+		error = wp_transfers_step(pager->transfers);
+	} while (!error && place_hints(pager));
+	return error;
 }
 
 static bool forced_is_ready(const struct wp_pager *pager)

@@ -199,6 +199,31 @@ class BadInput(Folder):
             self.assertIn("Usage", done.stdout)
 
 
+class OwnHints(Folder):
+    def test_a_slot_that_becomes_free_is_used_at_once(self):
+        """A guess given up leaves its slot while the frame computes; the next one starts then."""
+        trace = self.folder / "own.jsonl"
+        frames = [{"frame": 0, "retrieved": []}, {"frame": 1, "retrieved": []},
+                  {"frame": 2, "retrieved": [], "hints": [0]},
+                  {"frame": 3, "retrieved": [1], "hints": [1]}]
+        header = {"format": "worldpager-trace", "version": 1, "name": "own", "model": "mg2",
+                  "origin": "synthetic", "made_by": "test", "frames": 4, "k": 1,
+                  "exclude_recent": 0, "video_frames_per_frame": 12}
+        trace.write_text("".join(json.dumps(line) + "\n" for line in (header, *frames)))
+        stalls = []
+        for arm in ("deadline", "prefetch"):
+            for staging in ("1", "2"):
+                self.replay("--trace", trace, "--arm", arm, "--hints", "trace", "--bandwidth",
+                            "0.1GB/s", "--copy-rate", "unlimited", "--warmup", "0",
+                            "--staging-blocks", staging, "--json", self.out)
+                stalls.append(json.loads(self.out.read_text())["frames"][3]["stall_ns"])
+        # What is left of the block, and a small read on its way when the guess was given up.
+        block, read, compute = 129_254_400, 1 << 20, 1_200_000_000
+        for stall in stalls:
+            self.assertGreaterEqual(stall, block * 10 - compute)
+            self.assertLessEqual(stall, (block + 2 * read) * 10 - compute)
+
+
 class RealFolder(Folder):
     def setUp(self):
         super().setUp()
