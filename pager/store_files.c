@@ -139,6 +139,20 @@ static int check_size(struct wp_store_files *files, int fd, const char *name, ui
 				   files->path, name, (uint64_t)about.st_size, bytes);
 }
 
+/*
+ * How many blocks a crash may have caught being replaced. An entry speaks of the
+ * time when its commit began: from then on, as many as it found under way may have
+ * been finished, and as many begun after them.
+ */
+static uint32_t replaced_max(const struct wp_store_files *files,
+			     const struct wp_store_host_config *config)
+{
+	if (!config->forget_oldest)
+		return 0;
+	return config->write_blocks_max ? 2 * config->write_blocks_max
+					: (files->header.record_count + 1) / 2;
+}
+
 static int open_index(struct wp_store_files *files, const struct wp_store_host_config *config,
 		      struct wp_store_fault *fault)
 {
@@ -155,7 +169,8 @@ static int open_index(struct wp_store_files *files, const struct wp_store_host_c
 		return error;
 	error = wp_store_index_init(&files->index, &files->header, writable);
 	if (!error)
-		error = wp_store_index_load(&files->index, files->index_fd, config->forget_oldest);
+		error = wp_store_index_load(&files->index, files->index_fd,
+					    replaced_max(files, config));
 	if (error)
 		return wp_store_fault_errno(fault, error, "store %s: index", files->path);
 	return 0;

@@ -67,9 +67,12 @@ struct wp_store_arena {
 struct wp_store_host_config {
 	const char *directory;
 	enum wp_store_backend backend;
-	uint32_t depth;	     /* READs and WRITEs in flight: 1 .. WP_READ_DEPTH_MAX */
-	bool writable;	     /* a session goes on; locks out every other process */
-	bool forget_oldest;  /* a full store drops the block in the way instead of -ENOSPC */
+	uint32_t depth;	    /* READs and WRITEs in flight: 1 .. WP_READ_DEPTH_MAX */
+	bool writable;	    /* a session goes on; locks out every other process */
+	bool forget_oldest; /* a full store drops the block in the way instead of -ENOSPC */
+	/* With it: blocks that the caller writes at once at most, one after the other, so that
+	 * damage is told from what a crash leaves; 0: not known. */
+	uint32_t write_blocks_max;
 	bool require_direct; /* refuse rather than go through the page cache */
 	/* Also accept what does not prove that bytes come from a drive: tmpfs and
 	 * ramfs, files with holes or unwritten extents. Said in the report. */

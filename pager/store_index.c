@@ -64,10 +64,10 @@ static bool accounted_for(const struct wp_store_index *index, uint32_t block)
 	return record->generation > 0 && record->block >= block;
 }
 
-static void count_lost(struct wp_store_index *index, bool may_forget)
+static void count_lost(struct wp_store_index *index, uint32_t replaced_max)
 {
 	uint32_t records = index->header->record_count;
-	uint32_t kept = may_forget ? records / 2 : records;
+	uint32_t kept = records > replaced_max ? records - replaced_max : 0;
 	uint32_t end = index->acknowledged;
 
 	for (uint32_t block = end > kept ? end - kept : 0; block < end; block++) {
@@ -79,7 +79,7 @@ static void count_lost(struct wp_store_index *index, bool may_forget)
 	}
 }
 
-int wp_store_index_load(struct wp_store_index *index, int fd, bool may_forget)
+int wp_store_index_load(struct wp_store_index *index, int fd, uint32_t replaced_max)
 {
 	uint32_t entry_bytes = index->header->entry_bytes;
 	uint32_t record_count = index->header->record_count;
@@ -105,7 +105,7 @@ int wp_store_index_load(struct wp_store_index *index, int fd, bool may_forget)
 			break;
 		}
 	}
-	count_lost(index, may_forget);
+	count_lost(index, replaced_max);
 	while (wp_store_index_find(index, index->acknowledged))
 		index->acknowledged++;
 	return 0;

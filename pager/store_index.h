@@ -61,10 +61,10 @@ int wp_store_index_init(struct wp_store_index *index, const struct wp_store_head
 void wp_store_index_done(struct wp_store_index *index);
 
 /*
- * Takes in what the file says. With `may_forget` the older half of a full store
- * may have been about to be replaced, and nothing of it counts as lost. 0 or -errno.
+ * Takes in what the file says. The oldest `replaced_max` blocks of a full store may
+ * have been about to be replaced, and do not count as lost. 0 or -errno.
  */
-int wp_store_index_load(struct wp_store_index *index, int fd, bool may_forget) WP_MUST_USE;
+int wp_store_index_load(struct wp_store_index *index, int fd, uint32_t replaced_max) WP_MUST_USE;
 
 /* The record that holds `block`, or NULL. */
 const struct wp_record *wp_store_index_find(const struct wp_store_index *index, uint32_t block);

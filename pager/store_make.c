@@ -233,16 +233,19 @@ static int claim_directory(struct wp_store_files *files, const char *path,
 			   struct wp_store_fault *fault)
 {
 	struct stat about;
+	bool new_directory;
 
 	files->path = strdup(path);
 	if (!files->path)
 		return wp_store_fault_errno(fault, -ENOMEM, "store %s", path);
-	files->new_directory = mkdir(path, 0700) == 0;
-	if (!files->new_directory && errno != EEXIST)
+	new_directory = mkdir(path, 0700) == 0;
+	if (!new_directory && errno != EEXIST)
 		return wp_store_fault_errno(fault, -errno, "store %s: making the directory", path);
 	files->directory = wp_store_directory_open(path, true, fault);
 	if (files->directory < 0)
 		return files->directory;
+	/* Ours to take away again only while it is locked: another process may be in it. */
+	files->new_directory = new_directory;
 	if (fstatat(files->directory, WP_STORE_HEADER_NAME, &about, AT_SYMLINK_NOFOLLOW) == 0)
 		return wp_store_fault_text(fault, -EEXIST, true, "store %s: there is one already",
 					   path);

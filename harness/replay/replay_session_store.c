@@ -134,11 +134,11 @@ static int check_earlier(const struct wp_replay_plan *plan, bool there, uint32_t
 				    plan->store_path, others);
 	}
 	if (records < wanted || (plan->session.tiers.forget_oldest && records != wanted))
-		return wp_error_set(error, WP_EXIT_CONTENT,
-				    "%s: a session with room for %s, where these options ask "
-				    "for %u; --resume needs the same --trace and --nvme-budget",
-				    plan->store_path, wp_units_counted(room, records, "block"),
-				    wanted);
+		return wp_error_set(
+		    error, WP_EXIT_CONTENT,
+		    "%s: a session with room for %s, where these options ask "
+		    "for %u; --resume needs a --trace as long and the same --nvme-budget",
+		    plan->store_path, wp_units_counted(room, records, "block"), wanted);
 	return 0;
 }
 
@@ -162,6 +162,7 @@ int wp_replay_session_store_open(struct wp_replay_world *opened, const struct wp
 	    .depth = WP_READ_DEPTH_MAX,
 	    .writable = true,
 	    .forget_oldest = plan->session.tiers.forget_oldest,
+	    .write_blocks_max = plan->session.tiers.write_blocks,
 	    .require_direct = !plan->settings->allow_unproven,
 	    .allow_unproven = plan->settings->allow_unproven,
 	    .arenas = &arena,

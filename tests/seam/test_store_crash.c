@@ -307,15 +307,16 @@ static void test_damage_is_no_crash(void **state)
 	fixture_close(fixture);
 }
 
-/* Where blocks are forgotten, the older half may have been about to go. */
-static void test_damage_where_blocks_are_forgotten(void **state)
+/* Where blocks are forgotten, the oldest may have been about to go: half of them if it is not
+ * known how many are written at once. */
+static void damage_where_blocks_are_forgotten(uint32_t write_blocks_max, uint32_t spared)
 {
 	const uint32_t records = 8, blocks = 20;
 	struct fixture *fixture = fixture_open(BLOCK_BYTES, WP_STORE_BACKEND_PREAD);
 	struct image before, whole;
 
-	(void)state;
 	fixture->config.forget_oldest = true;
+	fixture->config.write_blocks_max = write_blocks_max;
 	create_store(fixture, records);
 	for (uint32_t block = 0; block < blocks; block++) {
 		if (block == blocks - records)
@@ -324,10 +325,18 @@ static void test_damage_where_blocks_are_forgotten(void **state)
 	}
 	take_image(fixture, blocks, &whole);
 	close_store(fixture);
-	damage_each(fixture, records, &before, &whole, blocks - 1 - records / 2, blocks - 1);
+	damage_each(fixture, records, &before, &whole, blocks - 1 - (records - spared), blocks - 1);
 	free_image(&before);
 	free_image(&whole);
 	fixture_close(fixture);
+}
+
+static void test_damage_where_blocks_are_forgotten(void **state)
+{
+	(void)state;
+	damage_where_blocks_are_forgotten(0, 4);
+	damage_where_blocks_are_forgotten(1, 2);
+	damage_where_blocks_are_forgotten(3, 6);
 }
 
 /* Blocks behind a gap are written again after a crash: none of them counts as lost meanwhile. */
