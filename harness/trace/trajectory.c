@@ -75,6 +75,10 @@ static void read_config(struct wp_json *root, struct wp_trajectory *trajectory)
 	wp_json_name(root, "name", trajectory->name, sizeof(trajectory->name));
 	wp_json_string_or(root, "model", trajectory->model, sizeof(trajectory->model), "mg2");
 	wp_trace_keys_origin(root, trajectory->origin, sizeof(trajectory->origin));
+	if (strcmp(trajectory->origin, "recorded") == 0 ||
+	    strcmp(trajectory->origin, "imported") == 0)
+		wp_json_fail(root, "origin", "a trace that is walked is not %s",
+			     trajectory->origin);
 	trajectory->frames = wp_json_u32(root, "frames", 1, WP_BLOCKS_MAX);
 	wp_trace_keys_motion(root, true, &trajectory->motion);
 	trajectory->rule.k = wp_json_u32_or(root, "k", 1, WP_SET_BLOCKS_MAX, trajectory->rule.k);

@@ -253,6 +253,16 @@ class Check(TraceCase):
             self.assertEqual((result.returncode, result.stderr), (0, b""), arguments)
             self.assertIn(b"Usage: worldpager trace", result.stdout)
 
+    def test_what_is_walked_was_not_recorded(self):
+        with open(os.path.join(ROOT, "configs/trajectories/b1_ws.json"), encoding="utf-8") as file:
+            config = json.load(file)
+        for origin, expect in (("recorded", 2), ("imported", 2), ("synthetic", 0)):
+            config["origin"] = origin
+            with open(self.path("walk.json"), "w", encoding="utf-8") as file:
+                json.dump(config, file)
+            result = self.run_tool("make", "--trajectory", self.path("walk.json"), "--out", "-")
+            self.assertEqual(result.returncode, expect, result.stderr)
+
     def test_many_frames(self):
         """100,000 frames with long lists: memory and time stay in proportion."""
         path = self.path("long.jsonl")
