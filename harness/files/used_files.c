@@ -1,6 +1,8 @@
 /* A list of files of this process; see used_files.h. Outputs are few, inputs some thousand. */
 #include "harness/files/used_files.h"
 
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +128,26 @@ bool wp_used_read(const struct stat *status)
 	if (!known)
 		add(USE_READ, &place, NULL);
 	return !meant;
+}
+
+bool wp_used_read_folder(const char *path, char *name, size_t size)
+{
+	DIR *folder = opendir(path);
+	bool free = true;
+
+	for (struct dirent *entry; folder && free && (entry = readdir(folder));) {
+		struct stat status;
+
+		if (fstatat(dirfd(folder), entry->d_name, &status, 0) != 0 ||
+		    !S_ISREG(status.st_mode))
+			continue;
+		free = wp_used_read(&status);
+		if (!free)
+			snprintf(name, size, "%s/%s", path, entry->d_name);
+	}
+	if (folder)
+		closedir(folder);
+	return free;
 }
 
 int wp_used_take(const char *path, bool opened, unsigned *number, const char **why)

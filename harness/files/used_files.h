@@ -13,10 +13,14 @@
 #define WP_USED_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 /* Notes that a file is read; false if it is one that this process means to write. */
 bool wp_used_read(const struct stat *status);
+
+/* The same of all files in a folder, if there is one; `name` gets the first that is not free. */
+bool wp_used_read_folder(const char *path, char *name, size_t size);
 
 /*
  * Takes a place for an output: now if it is opened, otherwise for the opening

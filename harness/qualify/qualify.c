@@ -11,6 +11,7 @@
 
 #include "harness/experiments/folder.h"
 #include "harness/experiments/threshold_replay.h"
+#include "harness/files/output.h"
 #include "harness/result/result.h"
 #include "harness/system/blockdev.h"
 #include "harness/system/interrupt.h"
@@ -146,10 +147,18 @@ static void read_filesystem(const char *path, char *name, size_t size)
 
 int wp_qualify_check(const struct wp_qualify_config *config, struct wp_error *error)
 {
-	char filesystem[24];
+	static const char *const files[] = {"drive.json",   "a_yaw.json",  "b1_ws.json",
+					    "session.json", "verdict.txt", "verdict.json",
+					    "verdict.html"};
+	char filesystem[24], path[WP_PATH_MAX];
 
 	if (wp_folder_check(config->out, error) != 0 || wp_folder_check(config->store, error) != 0)
 		return -1;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", config->out, files[i]);
+		if (access(config->out, F_OK) == 0 && wp_output_check(path, error) != 0)
+			return -1;
+	}
 	read_filesystem(config->store, filesystem, sizeof(filesystem));
 	if (!wp_filesystem_in_memory(filesystem))
 		return 0;

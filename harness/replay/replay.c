@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/progress.h"
+#include "harness/replay/ack_log.h"
 #include "harness/replay/device_check.h"
 #include "harness/replay/os_paging.h"
 #include "harness/replay/player.h"
@@ -120,8 +121,8 @@ static void adopt_blocks(struct wp_player *player)
 	player->session.first_frame = player->first_frame;
 	if (player->world.store.torn_records)
 		wp_run_note(player->run,
-			    "index entries cut off or damaged: %u; none of a block that others "
-			    "vouch for, so what an interruption leaves, or damage to the last ones",
+			    "index entries cut off or damaged: %u; of blocks that no other entry "
+			    "vouches for: what an interruption leaves, or damage",
 			    player->world.store.torn_records);
 	for (uint32_t block = 0; block < player->first_frame; block++)
 		if (wp_replay_world_stored(&player->world, block))
@@ -187,6 +188,21 @@ static void note_gpu(struct wp_player *player)
 	facts->gpu_driver = gpu->driver_version;
 }
 
+static bool is_stored(const void *context, uint32_t block)
+{
+	return wp_replay_world_stored(context, block);
+}
+
+static int check_ack_log(const struct wp_player *player, struct wp_error *error)
+{
+	const struct wp_session_settings *settings = &player->plan->settings->session;
+
+	return settings->resume && settings->ack_log
+		   ? wp_ack_log_check(settings->ack_log, &player->plan->session.tiers, is_stored,
+				      &player->world, error)
+		   : 0;
+}
+
 static int open_pager(struct wp_player *player, struct wp_error *error)
 {
 	const struct wp_replay_plan *plan = player->plan;
@@ -219,6 +235,8 @@ static int open_pager(struct wp_player *player, struct wp_error *error)
 				    "a thread that checks bytes cannot be started: %s",
 				    strerror(-result));
 	if (plan->tiered) {
+		if (check_ack_log(player, error) != 0)
+			return -1;
 		adopt_blocks(player);
 		if (plan->settings->session.resume && player->first_frame == 0)
 			wp_run_note(player->run, "resumed at frame 0: of the session that was "

@@ -9,6 +9,7 @@
 
 #include <xxhash.h>
 
+#include "harness/files/used_files.h"
 #include "harness/progress.h"
 #include "harness/replay/prepare.h"
 #include "harness/system/interrupt.h"
@@ -254,7 +255,13 @@ static int open_host_store(struct wp_replay_world *opened, const struct wp_repla
 	if (wp_store_host_open(&opened->world.store, config, identity, opened->world.clock,
 			       &opened->store, &fault) < 0)
 		return wp_prepare_error(error, &fault);
-	return 0;
+	if (opened->store.stored_blocks == opened->store.record_count)
+		return 0;
+	return wp_error_set(
+	    error, WP_EXIT_CONTENT,
+	    "%s: damaged: its index knows %u of %u blocks; remove the folder to have "
+	    "it prepared anew",
+	    plan->store_path, opened->store.stored_blocks, opened->store.record_count);
 }
 
 /* After the store: what io_uring has registered, the GPU pins. */
@@ -310,6 +317,17 @@ static void proving_store(const struct wp_replay_plan *plan, char path[WP_KERNEL
 	*block_count = (uint32_t)(bytes / plan->geometry.block_bytes) + 1;
 }
 
+/* No result may go where the store is. */
+static int hold_files(const char *folder, struct wp_error *error)
+{
+	char name[WP_KERNEL_PATH_MAX + 256];
+
+	if (wp_used_read_folder(folder, name, sizeof(name)))
+		return 0;
+	return wp_error_at(error, WP_EXIT_USAGE, name, 0, 0,
+			   "is not written to: it is a file of the store");
+}
+
 /* model and real: they differ in the device alone. */
 static int open_measured(struct wp_replay_world *opened, const struct wp_replay_plan *plan,
 			 struct wp_error *error)
@@ -331,6 +349,8 @@ static int open_measured(struct wp_replay_world *opened, const struct wp_replay_
 	wp_replay_store_identity(plan, &identity);
 	identity.kind = WP_STORE_PREPARED;
 	proving_store(plan, directory, &block_count);
+	if (hold_files(directory, error) != 0 || hold_files(plan->store_path, error) != 0)
+		return -1;
 	if (plan->tiered && wp_replay_session_store_check(plan, error) != 0)
 		return -1;
 	if (!plan->tiered || limited) {

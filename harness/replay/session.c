@@ -55,17 +55,20 @@ static int check_budget(const char *what, uint64_t budget_bytes, uint64_t block_
 			const struct wp_scale *scale, uint32_t least, struct wp_error *error)
 {
 	char have[WP_UNITS_TEXT], need[WP_UNITS_TEXT], held[WP_UNITS_TEXT];
-	uint64_t least_bytes = (uint64_t)((double)(least * block_bytes) / scale->effective + 1);
+	uint64_t least_bytes = (uint64_t)((double)(least * block_bytes) / scale->effective);
 	uint32_t slots = slots_of(budget_bytes, block_bytes);
 
 	if (slots >= least)
 		return 0;
+	while (wp_scale_apply(scale, least_bytes) < least * block_bytes)
+		least_bytes++;
 	return wp_error_set(error, WP_EXIT_USAGE,
 			    "%s: %s at this scale hold %s; %u %s the least that works, "
-			    "%s at full scale",
+			    "%lluB at full scale, %s",
 			    what, wp_units_bytes(have, budget_bytes),
 			    wp_units_counted(held, slots, "block"), least,
-			    least == 1 ? "is" : "are", wp_units_bytes(need, least_bytes));
+			    least == 1 ? "is" : "are", (unsigned long long)least_bytes,
+			    wp_units_bytes(need, least_bytes));
 }
 
 /* A block is written from its DRAM slot while others load into theirs. */

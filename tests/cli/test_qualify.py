@@ -109,6 +109,18 @@ class Qualify(unittest.TestCase):
             self.assertIn("nothing can be made there", done.stderr)
         self.assertFalse(self.out.exists() or (self.folder / "store").exists())
 
+    def test_its_inputs_are_no_outputs(self):
+        self.out.mkdir()
+        machine = (ROOT / "configs/machines/rtx4090.json").read_text()
+        for name in ("verdict.json", "session.json", "drive.json"):
+            (self.out / name).write_text(machine)
+            done = self.qualify("--machine", self.out / name)
+            self.assertEqual(done.returncode, 2, (name, done.stderr))
+            self.assertIn(name, done.stderr)
+            self.assertEqual([path.name for path in self.out.iterdir()], [name])
+            self.assertEqual((self.out / name).read_text(), machine)
+            (self.out / name).unlink()
+
     def test_a_program_that_is_not_fio(self):
         done = self.qualify("--fio", "/bin/true")
         self.assertEqual(done.returncode, 4, done.stderr)

@@ -8,6 +8,7 @@ Run it alone: tests/cli/test_session.py (with WORLDPAGER=path for another progra
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -152,6 +153,12 @@ class Sessions(unittest.TestCase):
                               (["--host-budget", "many"], "--host-budget")):
             message = self.replay("--trace", "b1_ws", *options, expect=2)
             self.assertIn(word, message)
+        # What is named as the least that works does, and a byte less does not.
+        for option in ("--gpu-budget", "--host-budget"):
+            message = self.replay("--trace", "b1_ws", option, "200MB", expect=2)
+            least = int(re.search(r"works, (\d+)B at full scale", message).group(1))
+            self.replay("--trace", "b1_ws", option, f"{least - 1}B", expect=2)
+            self.virtual("b1_ws", option, f"{least}B", "--frames", "30")
         profile = json.loads((ROOT / "configs/machines/rtx4090.json").read_text())
         machine = self.folder / "machine.json"
         for options, changes, word in (
@@ -374,6 +381,54 @@ class Sessions(unittest.TestCase):
         document = self.replay(*options, "--resume")
         self.assertEqual(document["session"]["first_frame"], 39)
         self.assertIn("index entries cut off or damaged: 1", " ".join(document["summary"]["notes"]))
+
+    def test_the_ack_log_is_held_against_the_store(self):
+        log = self.folder / "acknowledged"
+        options = ["--trace", "explore_return", *SMALL, "--store", self.folder, "--frames", "40",
+                   "--bandwidth", "2GB/s", "--ack-log", log]
+        self.replay(*options)
+        index = next(self.folder.glob("*-session/index"))
+        index.write_bytes(index.read_bytes()[:20 * 4096] + bytes(20 * 4096))  # an older one
+        whole = log.read_bytes()
+        self.assertIn("names block 20 as acknowledged", self.replay(*options, "--resume", expect=4))
+        self.assertEqual(log.read_bytes(), whole)
+        log.write_text("0\n1\ntwo\n")
+        self.assertIn("acknowledged:3: no block's number",
+                      self.replay(*options, "--resume", expect=4))
+        log.write_text("".join(f"{block}\n" for block in range(20)) + "2")  # killed while writing
+        self.assertEqual(self.replay(*options, "--resume")["session"]["first_frame"], 20)
+
+    def test_no_result_goes_where_the_store_is(self):
+        options = ["replay", "--trace", "explore_return", *SMALL, "--store", self.folder,
+                   "--frames", "20", "--throttle", "none"]
+        session = ["--residency", "tiered", "--resume"]
+        subprocess.run([PROGRAM, *options, "--json", self.folder / "a.json"], check=True,
+                       stderr=subprocess.DEVNULL)
+        subprocess.run([PROGRAM, *options, *session[:2], "--json", self.folder / "a.json"],
+                       check=True, stderr=subprocess.DEVNULL)
+        places = [path for path in self.folder.glob("*-seed1*/*") if path.is_file()]
+        self.assertEqual(len(places), 6)
+        before = {path: path.read_bytes() for path in places}
+        for path in places:
+            more = session if path.parent.name.endswith("-session") else []
+            for option in ["--json", "--ack-log" if more else "--iolog"]:
+                done = subprocess.run([PROGRAM, *options, *more, "--frames", "25", option, path],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 2, (option, path, done.stderr))
+                self.assertIn("it is a file of the store", done.stderr)
+        self.assertEqual({path: path.read_bytes() for path in places}, before)
+
+    def test_a_prepared_store_that_lost_blocks_says_so(self):
+        options = ["replay", "--trace", "b1_ws", *SMALL, "--store", self.folder, "--frames", "20",
+                   "--throttle", "none", "--json", self.folder / "a.json"]
+        subprocess.run([PROGRAM, *options], check=True, stderr=subprocess.DEVNULL)
+        index = next(self.folder.glob("*/index"))
+        data = bytearray(index.read_bytes())
+        data[4096 + 40] ^= 1
+        index.write_bytes(data)
+        done = subprocess.run([PROGRAM, *options], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("damaged: its index knows", done.stderr)
 
     def trace_of_all(self, blocks):
         """A trace whose last frames retrieve blocks 0 .. blocks-1, each once."""
