@@ -386,7 +386,7 @@ class Sessions(unittest.TestCase):
         log = self.folder / "acknowledged"
         options = ["--trace", "explore_return", *SMALL, "--store", self.folder, "--frames", "40",
                    "--bandwidth", "2GB/s", "--ack-log", log]
-        self.replay(*options)
+        self.assertNotIn("resumed", " ".join(self.replay(*options)["summary"]["notes"]))
         index = next(self.folder.glob("*-session/index"))
         index.write_bytes(index.read_bytes()[:20 * 4096] + bytes(20 * 4096))  # an older one
         whole = log.read_bytes()
