@@ -94,8 +94,8 @@ void wp_plot_marks(FILE *script, const struct wp_plot_group *group,
 		text, text, text, text);
 	if (need < rates->bytes_per_s[0] || need > rates->bytes_per_s[rates->count - 1])
 		return;
-	/* Rounded up: below it there is a stall. */
-	wp_units_fixed(text, (double)((need + 99999) / 100000) / 1e4, 4);
+	need = (need + 99999) / 100000 * 100000; /* rounded up: below it there is a stall */
+	wp_units_fixed(text, (double)need / 1e9, 4);
 	fprintf(script,
 		"set arrow 2 from %s, graph 0 to %s, graph 1 nohead back lw 1.0 dt (2,4) lc rgb "
 		"'#888888'\n"
