@@ -207,9 +207,25 @@ class Workshop:
                                   f"--as={MEMORY_BYTES}", f"--fsize={FILE_BYTES}"]
         return self.runner.run_one(test, options)
 
+    def take_away_mounts(self):
+        """What a test that was stopped has mounted in the copy, and the loop devices of it."""
+        inside = self.folder + "/"
+        with open("/proc/mounts", encoding="utf-8") as file:
+            points = [line.split()[1] for line in file]
+        for point in reversed(points):
+            if point.startswith(inside):
+                subprocess.run(["umount", point], check=False)
+        listed = subprocess.run(["losetup", "--list", "--noheadings", "-O", "NAME,BACK-FILE"],
+                                stdout=subprocess.PIPE, text=True, check=False).stdout
+        for name, backing in (line.split(maxsplit=1) for line in listed.splitlines()):
+            if backing.startswith(inside):
+                subprocess.run(["losetup", "--detach", name], check=False)
+
     def fails(self, test):
         """What a failing test said, or None. Failing means twice: the machine has other users."""
         outcome = self.run(test)
+        if outcome.failed and "stopped: not over after" in outcome.output:
+            self.take_away_mounts()
         if outcome.failed and "stopped: not over after" not in outcome.output:
             outcome = self.run(test)
         return outcome.output if outcome.failed else None
