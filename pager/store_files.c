@@ -139,17 +139,13 @@ static int check_size(struct wp_store_files *files, int fd, const char *name, ui
 				   files->path, name, (uint64_t)about.st_size, bytes);
 }
 
-/*
- * How many blocks a crash may have caught being replaced. An entry speaks of the
- * time when its commit began: from then on, as many as it found under way may have
- * been finished, and as many begun after them.
- */
+/* Where it is not known how many blocks are written at once, half of them are spared. */
 static uint32_t replaced_max(const struct wp_store_files *files,
 			     const struct wp_store_host_config *config)
 {
 	if (!config->forget_oldest)
 		return 0;
-	return config->write_blocks_max ? 2 * config->write_blocks_max
+	return config->write_blocks_max ? wp_store_replaced_max(config->write_blocks_max)
 					: (files->header.record_count + 1) / 2;
 }
 

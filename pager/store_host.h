@@ -82,6 +82,17 @@ struct wp_store_host_config {
 	uint64_t segment_bytes_max; /* creation: size of one segment file; 0: 4 GiB */
 };
 
+/*
+ * How many blocks of a full store that forgets a crash may have caught being replaced.
+ * Whoever tells of acknowledged blocks (an index entry, an ack log) speaks of the time
+ * when a commit began or had ended: from then on, as many as were under way may have
+ * been finished, and as many begun after them.
+ */
+static inline uint32_t wp_store_replaced_max(uint32_t write_blocks_max)
+{
+	return 2 * write_blocks_max;
+}
+
 /* What is really in use, from the open files and not from the options. */
 struct wp_store_report {
 	const char *backend; /* "io_uring" "pread" */

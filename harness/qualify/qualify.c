@@ -31,6 +31,7 @@
 #define WARMUP_FRAMES	    20u
 
 static const char *const traces[WP_QUALIFY_TRACES] = {"a_yaw", "b1_ws"};
+static const char session_name[] = "session";
 
 static struct wp_replay_settings settings_of(const struct wp_qualify_config *config)
 {
@@ -145,20 +146,39 @@ static void read_filesystem(const char *path, char *name, size_t size)
 	close(fd);
 }
 
+static int check_output(const struct wp_qualify_config *config, const char *name, const char *type,
+			struct wp_error *error)
+{
+	char path[WP_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s.%s", config->out, name, type);
+	return wp_output_check(path, error);
+}
+
+/* None of what will lie in the folder may be there as an input. */
+static int check_outputs(const struct wp_qualify_config *config, struct wp_error *error)
+{
+	if (access(config->out, F_OK) != 0)
+		return 0;
+	for (size_t i = 0; i < WP_QUALIFY_TRACES; i++)
+		if (check_output(config, traces[i], "json", error) != 0)
+			return -1;
+	return check_output(config, session_name, "json", error) != 0 ||
+		       check_output(config, "drive", "json", error) != 0 ||
+		       check_output(config, "verdict", "json", error) != 0 ||
+		       check_output(config, "verdict", "txt", error) != 0 ||
+		       check_output(config, "verdict", "html", error) != 0
+		   ? -1
+		   : 0;
+}
+
 int wp_qualify_check(const struct wp_qualify_config *config, struct wp_error *error)
 {
-	static const char *const files[] = {"drive.json",   "a_yaw.json",  "b1_ws.json",
-					    "session.json", "verdict.txt", "verdict.json",
-					    "verdict.html"};
-	char filesystem[24], path[WP_PATH_MAX];
+	char filesystem[24];
 
-	if (wp_folder_check(config->out, error) != 0 || wp_folder_check(config->store, error) != 0)
+	if (wp_folder_check(config->out, error) != 0 ||
+	    wp_folder_check(config->store, error) != 0 || check_outputs(config, error) != 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", config->out, files[i]);
-		if (access(config->out, F_OK) == 0 && wp_output_check(path, error) != 0)
-			return -1;
-	}
 	read_filesystem(config->store, filesystem, sizeof(filesystem));
 	if (!wp_filesystem_in_memory(filesystem))
 		return 0;
@@ -319,7 +339,7 @@ static int measure_session(struct wp_qualify *qualify, const struct wp_qualify_c
 	struct wp_store_fault ignored;
 	struct wp_replay_plan plan;
 
-	run->name = "session";
+	run->name = session_name;
 	settings.trace = "explore_return";
 	settings.residency = "tiered";
 	settings.frames = SESSION_FRAMES;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/units.h"
+#include "pager/store_host.h"
 
 #define LINE_BYTES 32
 
@@ -55,8 +56,7 @@ static int read_lines(struct log *log, FILE *stream, struct wp_error *error)
 			      : 0;
 }
 
-/* Below this block the store may have forgotten what the log names: the log may be behind by as
- * many as were under way, and as many may have been begun since. */
+/* Below this block the store may have forgotten what the log names. */
 static uint64_t forgotten_below(const struct log *log, const struct wp_pager_tiers *tiers)
 {
 	uint64_t reach = 0;
@@ -66,7 +66,7 @@ static uint64_t forgotten_below(const struct log *log, const struct wp_pager_tie
 	for (size_t i = 0; i < log->count; i++)
 		if (log->blocks[i] + 1ull > reach)
 			reach = log->blocks[i] + 1ull;
-	reach += 2ull * tiers->write_blocks;
+	reach += wp_store_replaced_max(tiers->write_blocks);
 	return reach > tiers->nvme_blocks ? reach - tiers->nvme_blocks : 0;
 }
 

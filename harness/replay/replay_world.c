@@ -349,7 +349,8 @@ static int open_measured(struct wp_replay_world *opened, const struct wp_replay_
 	wp_replay_store_identity(plan, &identity);
 	identity.kind = WP_STORE_PREPARED;
 	proving_store(plan, directory, &block_count);
-	if (hold_files(directory, error) != 0 || hold_files(plan->store_path, error) != 0)
+	if (hold_files(directory, error) != 0 ||
+	    (plan->tiered && hold_files(plan->store_path, error) != 0))
 		return -1;
 	if (plan->tiered && wp_replay_session_store_check(plan, error) != 0)
 		return -1;
