@@ -134,7 +134,7 @@ bool wp_plot_stall(const struct wp_plot_group *group, const char *figure, FILE *
 	fputs(" offset 0,0.9\n"
 	      "set label 9 'solid: median frame; shaded or bar: up to the longest stall' "
 	      "at graph 0.5, graph 1.045 center textcolor rgb '#666666'\n"
-	      "set key top right opaque samplen 2.2 spacing 1.15 width -1 box lc rgb '#DDDDDD'\n"
+	      "set key top right samplen 2.2 spacing 1.15 width -1 box lc rgb '#DDDDDD'\n"
 	      "set lmargin 10\nset rmargin 3\n",
 	      script);
 	wp_plot_rate_axis(script, group, &rates);

@@ -94,7 +94,7 @@ bool wp_plot_worst(const struct wp_plot_group *group, const char *figure, FILE *
 	snprintf(title, sizeof(title), "Longest stall against NVMe bandwidth: %s", group->title);
 	fputs("set title ", script);
 	wp_gnuplot_text(script, title);
-	fputs("\nset key top right opaque samplen 2.2 spacing 1.15 width -1 box lc rgb '#DDDDDD'\n"
+	fputs("\nset key top right samplen 2.2 spacing 1.15 width -1 box lc rgb '#DDDDDD'\n"
 	      "set lmargin 10\nset rmargin 3\n",
 	      script);
 	wp_plot_rate_axis(script, group, &rates);
